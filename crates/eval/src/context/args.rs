@@ -2,26 +2,13 @@
 
 use nxla_tensor::HostTensor;
 
-/// The number of a slot of the executor, and whether its value dies with this use.
+/// An operand of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Arg(u32);
-
-impl Arg {
-    const LAST: u32 = 1 << 31;
-
-    pub(crate) fn new(slot: usize, is_last: bool) -> Self {
-        let slot = u32::try_from(slot).ok().filter(|slot| *slot < Self::LAST);
-        let slot = slot.expect("fewer than 2^31 values live at a time");
-        Self(if is_last { slot | Self::LAST } else { slot })
-    }
-
-    pub(crate) fn slot(self) -> usize {
-        (self.0 & !Self::LAST) as usize
-    }
-
-    pub(crate) fn is_last(self) -> bool {
-        self.0 & Self::LAST != 0
-    }
+pub(crate) struct Arg {
+    /// The slot of the executor.
+    pub(crate) slot: usize,
+    /// True if the value dies with this use.
+    pub(crate) is_last: bool,
 }
 
 /// The operands of a step, in the slots of the executor.
@@ -45,29 +32,29 @@ impl<'a> Args<'a> {
 
     /// Returns true if an operand has not been taken.
     pub(crate) fn is_present(&self, index: usize) -> bool {
-        self.slots[self.args[index].slot()].is_some()
+        self.slots[self.args[index].slot].is_some()
     }
 
     /// Reads an operand, which must not have been taken.
     pub(crate) fn get(&self, index: usize) -> &HostTensor {
-        self.slots[self.args[index].slot()].as_ref().expect("a value lives until its last use")
+        self.slots[self.args[index].slot].as_ref().expect("a value lives until its last use")
     }
 
     /// Returns an operand by value: the tensor itself if it dies here, and another handle otherwise.
     pub(crate) fn take(&mut self, index: usize) -> HostTensor {
         let arg = self.args[index];
-        let slot = &mut self.slots[arg.slot()];
-        let value = if arg.is_last() { slot.take() } else { slot.clone() };
+        let slot = &mut self.slots[arg.slot];
+        let value = if arg.is_last { slot.take() } else { slot.clone() };
         value.expect("a value lives until its last use")
     }
 
     /// Returns true if an operand dies here, no other handle exists, and no earlier operand uses the same slot.
     pub(crate) fn is_unique(&mut self, index: usize) -> bool {
         let arg = self.args[index];
-        if !arg.is_last() || self.args[..index].iter().any(|other| other.slot() == arg.slot()) {
+        if !arg.is_last || self.args[..index].iter().any(|other| other.slot == arg.slot) {
             return false;
         }
-        let slot = &mut self.slots[arg.slot()];
+        let slot = &mut self.slots[arg.slot];
         slot.as_mut().is_some_and(|tensor| tensor.try_unique_mut().is_some())
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Bytecode {
     /// The number of slots for boxed values.
     pub(crate) slots: usize,
     /// The slot of each operand, or `None` if the code does not read it.
-    pub(crate) inputs: Box<[Option<u32>]>,
+    pub(crate) inputs: Box<[Option<usize>]>,
     pub(crate) results: Box<[(TensorType, Bytes)]>,
     /// The programs of the steps, for errors and for ops that are dispatched by their node.
     pub(crate) programs: Box<[Arc<Program>]>,
@@ -203,7 +203,7 @@ pub(crate) struct Call {
     pub(crate) boxed_args: Box<[(Span, TensorType, usize)]>,
     pub(crate) args: Box<[Arg]>,
     /// The slot of each result, or `None` if no step reads it.
-    pub(crate) targets: Box<[Option<u32>]>,
+    pub(crate) targets: Box<[Option<usize>]>,
     /// Results that are copied to the arena after the step.
     pub(crate) unboxed_results: Box<[(usize, Span)]>,
     /// True if the step may run so long that the caller cancels it.

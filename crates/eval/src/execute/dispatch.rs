@@ -14,7 +14,7 @@ pub(crate) struct NodeRef<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) id: ExprId,
     /// The slot of each result, or `None` if no step reads it.
-    pub(crate) targets: &'a [Option<u32>],
+    pub(crate) targets: &'a [Option<usize>],
 }
 
 impl<'a> NodeRef<'a> {

@@ -47,8 +47,8 @@ impl Bytecode {
         let mut slots: SmallVec<[Option<HostTensor>; 4]> = SmallVec::new();
         slots.resize(self.slots, None);
         for (index, slot) in self.inputs.iter().enumerate() {
-            if let Some(slot) = slot {
-                slots[*slot as usize] = Some(input(index));
+            if let Some(slot) = *slot {
+                slots[slot] = Some(input(index));
             }
         }
         let mut scratch = cx.scratch();
@@ -223,12 +223,12 @@ impl Machine<'_> {
         if checks {
             finite::check(&results).map_err(|fault| self.error(fault, call.origin))?;
         }
-        for arg in call.args.iter().filter(|arg| arg.is_last()) {
-            self.slots[arg.slot()] = None;
+        for arg in call.args.iter().filter(|arg| arg.is_last) {
+            self.slots[arg.slot] = None;
         }
         for (target, result) in call.targets.iter().zip(results.drain(..)) {
-            if let Some(slot) = target {
-                self.slots[*slot as usize] = Some(result);
+            if let Some(slot) = *target {
+                self.slots[slot] = Some(result);
             }
         }
         for &(slot, to) in &call.unboxed_results {
@@ -267,7 +267,7 @@ impl Machine<'_> {
         let graph = self.bytecode.programs[call.origin.program as usize].graph();
         let literal = dispatch::is_literal(graph.op(call.origin.id));
         let is_finite = |slot| finite::first_not_finite(tensor(self.slots, slot)).is_none();
-        !literal && call.args.iter().all(|arg| is_finite(arg.slot()))
+        !literal && call.args.iter().all(|arg| is_finite(arg.slot))
     }
 
     /// The error of an instruction.

@@ -96,14 +96,12 @@ impl Slots {
 
     /// Adds a value to a slot.
     pub(super) fn retain(&mut self, slot: usize) {
-        if let Some(count) = self.counts.get_mut(slot) {
-            *count += 1;
-        }
+        self.counts[slot] += 1;
     }
 
     /// Removes a value from a slot.
     pub(super) fn release(&mut self, slot: usize) {
-        let Some(count) = self.counts.get_mut(slot).filter(|count| **count > 0) else { return };
+        let count = &mut self.counts[slot];
         *count -= 1;
         if *count == 0 {
             self.free.push(slot);

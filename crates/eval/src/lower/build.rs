@@ -13,9 +13,6 @@ use crate::execute::code::{
 use crate::kernels::elementwise::{Constant, NARROW_LANES, WIDE_LANES};
 use crate::schedule::{SMALL_BYTES, Schedule, Step, without_names};
 
-/// The slot of a value that no step reads.
-const NO_SLOT: usize = usize::MAX;
-
 /// The level of a program outside of its loops. Level 0 is the prologue, which runs once before the program.
 const BASE: usize = 1;
 
@@ -94,15 +91,15 @@ pub(super) struct BytecodeBuilder {
 /// Lowers a program. If `uses_arena`, small values outside of loops live in the arena as well.
 pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
     lower_within_cache(schedule, uses_arena, &mut OutlinedCode::default(), |builder| {
-        let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
+        let types = schedule.program.inputs().iter();
+        let inputs: Vec<Value> = types.map(|ty| builder.operand(&without_names(ty))).collect();
+        // The slot of an input that no step reads stays empty.
+        let slots = inputs.iter().zip(&schedule.inputs);
+        let slots = slots.map(|(input, value)| value.and(input.slot())).collect();
+        let inputs = inputs.into_iter().zip(&schedule.inputs);
         let inputs: Vec<Value> = inputs
-            .map(|(value, ty)| match value {
-                Some(_) => builder.operand(&without_names(ty)),
-                None => unread(without_names(ty), BASE),
-            })
+            .map(|(input, value)| if value.is_some() { builder.in_arena(input) } else { input })
             .collect();
-        let slots = inputs.iter().map(input_slot).collect();
-        let inputs: Vec<Value> = inputs.into_iter().map(|input| builder.in_arena(input)).collect();
         (slots, builder.region(schedule, &inputs))
     })
 }
@@ -116,19 +113,9 @@ pub(super) fn lower_step(
 ) -> Bytecode {
     lower_within_cache(schedule, false, outlined, |builder| {
         let operands: Vec<Value> = operands.iter().map(|ty| builder.operand(ty)).collect();
-        let slots = operands.iter().map(input_slot).collect();
+        let slots = operands.iter().map(Value::slot).collect();
         (slots, builder.lone_step(schedule, step, &operands))
     })
-}
-
-fn input_slot(input: &Value) -> Option<u32> {
-    let slot = input.slot().filter(|&slot| slot != NO_SLOT)?;
-    Some(u32::try_from(slot).expect("fewer than 2^32 inputs"))
-}
-
-/// A value that no step reads.
-pub(super) fn unread(ty: TensorType, level: usize) -> Value {
-    Value { ty, location: Location::Slot { slot: NO_SLOT, owned: true }, level }
 }
 
 /// Lowers with the usual limit of the arena, or with a smaller one if the arena would exceed a cache.
@@ -136,7 +123,7 @@ fn lower_within_cache(
     schedule: &Schedule,
     uses_arena: bool,
     outlined: &mut OutlinedCode,
-    lower: impl Fn(&mut BytecodeBuilder) -> (Vec<Option<u32>>, Vec<Value>),
+    lower: impl Fn(&mut BytecodeBuilder) -> (Vec<Option<usize>>, Vec<Value>),
 ) -> Bytecode {
     let mut code = |small: usize| {
         let small = if schedule.checks { 0 } else { small };
@@ -179,7 +166,7 @@ impl BytecodeBuilder {
     /// Moves a value to the arena if it belongs there.
     fn in_arena(&mut self, value: Value) -> Value {
         match value.location {
-            Location::Slot { slot, owned: true } if slot != NO_SLOT && self.is_small(&value.ty) => {
+            Location::Slot { owned: true, .. } if self.is_small(&value.ty) => {
                 let (copy, to) = self.result(value.ty.clone(), value.level);
                 self.copy(&value, to);
                 self.release(&value);
@@ -202,7 +189,7 @@ impl BytecodeBuilder {
         }
     }
 
-    fn finish(mut self, inputs: Vec<Option<u32>>, results: Vec<Value>) -> Bytecode {
+    fn finish(mut self, inputs: Vec<Option<usize>>, results: Vec<Value>) -> Bytecode {
         let program = self.levels.pop().expect("the program");
         let mut insts = self.levels.pop().expect("the prologue");
         insts.extend(program);
@@ -383,9 +370,7 @@ impl BytecodeBuilder {
 
     /// Ends the life of a value, and drops the tensor in its slot.
     pub(super) fn release(&mut self, value: &Value) {
-        if let Location::Slot { slot, owned: true } = value.location
-            && slot != NO_SLOT
-        {
+        if let Location::Slot { slot, owned: true } = value.location {
             self.push(Handle::Drop(slot));
         }
         self.release_moved(value);
@@ -395,7 +380,7 @@ impl BytecodeBuilder {
     pub(super) fn release_moved(&mut self, value: &Value) {
         match value.location {
             Location::Arena(span) => self.arena.release(span.at),
-            Location::Slot { slot, owned: true } if slot != NO_SLOT => self.slots.release(slot),
+            Location::Slot { slot, owned: true } => self.slots.release(slot),
             Location::Slot { .. } => {}
         }
     }

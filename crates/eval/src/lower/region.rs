@@ -6,7 +6,7 @@ use nxla_expr::{Op, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::build::{BytecodeBuilder, Location, Value, lower_program, lower_step, unread};
+use super::build::{BytecodeBuilder, Location, Value, lower_program, lower_step};
 use super::nest::{lower_nest, total_cost};
 use crate::context::Arg;
 use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst, Span};
@@ -43,18 +43,18 @@ impl StepContext<'_> {
 /// A value of the arena that is boxed for a call: its span, its type, and its slot.
 type BoxedArg = (Span, TensorType, usize);
 
-/// A result of a call.
+/// A result of a call that a step reads.
 struct CallResult {
     value: Value,
-    /// The slot to which the call writes the tensor; `None` if no step reads the result.
-    slot: Option<usize>,
+    /// The slot to which the call writes the tensor.
+    slot: usize,
 }
 
 impl CallResult {
     /// The slot and the span of a result that is unboxed: copied to the arena.
     fn unbox(&self) -> Option<(usize, Span)> {
         match self.value.location {
-            Location::Arena(to) => self.slot.map(|slot| (slot, to)),
+            Location::Arena(to) => Some((self.slot, to)),
             Location::Slot { .. } => None,
         }
     }
@@ -157,7 +157,7 @@ impl BytecodeBuilder {
                         self.release(value);
                     }
                 }
-                results
+                results.into_iter().map(Some).collect()
             }
             None => {
                 let is_read: SmallVec<[bool; 2]> = step.results.iter().map(is_read).collect();
@@ -170,9 +170,10 @@ impl BytecodeBuilder {
             }
         }
         for (&value, result) in step.results.iter().zip(results) {
-            match region.last_reads[value as usize] {
-                Some(_) => region.values[value as usize] = Some(result),
-                None => self.release(&result),
+            match (region.last_reads[value as usize], result) {
+                (Some(_), result) => region.values[value as usize] = result,
+                (None, Some(result)) => self.release(&result),
+                (None, None) => {}
             }
         }
     }
@@ -210,22 +211,23 @@ impl BytecodeBuilder {
         results.into_iter().map(|value| self.output(value, true)).collect()
     }
 
-    /// Lowers a step to a call on boxed values.
-    fn call(&mut self, site: &StepContext<'_>, is_read: &[bool]) -> Vec<Value> {
+    /// Lowers a step to a call on boxed values. Returns no value for results that no step reads.
+    fn call(&mut self, site: &StepContext<'_>, is_read: &[bool]) -> Vec<Option<Value>> {
         let origin = self.origin(site.schedule, site.step);
         let (work, is_long) = self.call_work(site);
         let (args, boxed_args) = self.box_operands(site);
         let results = self.bind_results(site.types, is_read);
-        let targets = results.iter().map(|result| result.slot.map(slot_number)).collect();
-        let unboxed_results = results.iter().filter_map(CallResult::unbox).collect();
+        let slot = |result: &Option<CallResult>| result.as_ref().map(|result| result.slot);
+        let targets = results.iter().map(slot).collect();
+        let unboxed_results = results.iter().flatten().filter_map(CallResult::unbox).collect();
         let call = Call { origin, work, boxed_args, args, targets, unboxed_results, is_long };
         self.push(Inst::Call(Box::new(call)));
-        for CallResult { value, .. } in &results {
+        for CallResult { value, .. } in results.iter().flatten() {
             if let Location::Arena(to) = value.location {
                 self.pad(to, value.ty.dtype.size(), value.level);
             }
         }
-        results.into_iter().map(|result| result.value).collect()
+        results.into_iter().map(|result| Some(result?.value)).collect()
     }
 
     /// The operands of a call, and the values of the arena that are boxed for the call. Ends the life of operands that
@@ -246,10 +248,10 @@ impl BytecodeBuilder {
         }
         let operands = site.operands.iter().zip(site.lasts).enumerate();
         let args = operands.map(|(index, (value, &is_last))| match value.location {
-            Location::Slot { slot, owned } => Arg::new(slot, owned && is_last),
+            Location::Slot { slot, owned } => Arg { slot, is_last: owned && is_last },
             Location::Arena(span) => {
                 let (slot, last) = boxes[&(span, &value.ty)];
-                Arg::new(slot, index == last)
+                Arg { slot, is_last: index == last }
             }
         });
         let args = args.collect();
@@ -261,13 +263,13 @@ impl BytecodeBuilder {
         (args, boxed_args.into())
     }
 
-    /// Locations for the results of a call.
-    fn bind_results(&mut self, types: &[TensorType], is_read: &[bool]) -> Vec<CallResult> {
+    /// Locations for the results of a call that a step reads.
+    fn bind_results(&mut self, types: &[TensorType], is_read: &[bool]) -> Vec<Option<CallResult>> {
         let depth = self.depth();
         let mut results = Vec::with_capacity(types.len());
         for (ty, &is_read) in types.iter().zip(is_read) {
             if !is_read {
-                results.push(CallResult { value: unread(ty.clone(), depth), slot: None });
+                results.push(None);
                 continue;
             }
             let slot = self.slots.take();
@@ -277,10 +279,10 @@ impl BytecodeBuilder {
                 let location = Location::Slot { slot, owned: true };
                 Value { ty: ty.clone(), location, level: depth }
             };
-            results.push(CallResult { value, slot: Some(slot) });
+            results.push(Some(CallResult { value, slot }));
         }
         // The call leaves these slots empty.
-        for (slot, _) in results.iter().filter_map(CallResult::unbox) {
+        for (slot, _) in results.iter().flatten().filter_map(CallResult::unbox) {
             self.slots.release(slot);
         }
         results
@@ -328,8 +330,4 @@ impl BytecodeBuilder {
         self.outlined.insert(key, code.clone());
         code
     }
-}
-
-fn slot_number(slot: usize) -> u32 {
-    u32::try_from(slot).expect("fewer than 2^32 values")
 }
