@@ -25,30 +25,22 @@ pub(super) struct ScheduleBuilder<'a, 'p> {
     scheduler: &'a mut Scheduler<'p>,
     groups: Groups,
     schedule: Schedule,
-    /// The values of all parts of all nodes. The parts of a node begin at its `first_part`.
+    /// The values of all parts of all nodes. The parts of a node that has values begin at its `first_part`.
     parts: Vec<ValueId>,
-    first_part: Vec<u32>,
+    first_part: Vec<Option<usize>>,
     /// Groups of one shape that will become one step. Steps that do not read their results come before them.
-    open: OpenGroups,
+    open: Vec<OpenGroup>,
     /// The parts of loops that are read; computed at the first loop.
     read: Option<LoopReads>,
     in_loop: bool,
 }
 
-/// Groups whose step has not been written.
-#[derive(Default)]
-struct OpenGroups {
-    groups: Vec<OpenGroup>,
-    nodes: usize,
-}
-
+/// A group whose step has not been written.
 struct OpenGroup {
     group: u32,
     root: ExprId,
     result: ValueId,
 }
-
-const NO_PART: u32 = u32::MAX;
 
 impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     pub(super) fn new(
@@ -75,8 +67,8 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
             groups,
             schedule,
             parts: Vec::new(),
-            first_part: vec![NO_PART; graph.len()],
-            open: OpenGroups::default(),
+            first_part: vec![None; graph.len()],
+            open: Vec::new(),
             read: None,
             in_loop,
         }
@@ -102,11 +94,11 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
 
     /// The value of a node with one part.
     fn value(&self, id: ExprId) -> ValueId {
-        self.parts[self.first_part[id.index()] as usize]
+        self.parts[self.first_part(id)]
     }
 
-    fn next_part(&self) -> u32 {
-        u32::try_from(self.parts.len()).expect("fewer than 2^32 values")
+    fn first_part(&self, id: ExprId) -> usize {
+        self.first_part[id.index()].expect("a node has values before another node reads them")
     }
 
     fn new_value(&mut self) -> ValueId {
@@ -118,23 +110,20 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     fn alias(&mut self, id: ExprId) {
         let operands = self.graph.operands(id);
         self.first_part[id.index()] = match self.graph.op(id) {
-            Op::Elem(index) => {
-                let index = u32::try_from(*index).expect("a tuple has fewer than 2^32 parts");
-                self.first_part[operands[0].index()] + index
-            }
+            Op::Elem(index) => Some(self.first_part(operands[0]) + index),
             op => match self.groups.alias_operands(self.graph, id) {
                 // The operand may be the result of a fused group; the alias then refers to the same
-                // result.
+                // result. A value that only a group computes has none.
                 Some(&[x]) => self.first_part[x.index()],
-                Some(operands) => self.alias_each(operands),
+                Some(operands) => Some(self.alias_each(operands)),
                 None => unreachable!("{} computes its results", op.name()),
             },
         };
     }
 
     /// Lists the values of several nodes as parts of one node.
-    fn alias_each(&mut self, ids: &[ExprId]) -> u32 {
-        let first = self.next_part();
+    fn alias_each(&mut self, ids: &[ExprId]) -> usize {
+        let first = self.parts.len();
         for &id in ids {
             self.parts.push(self.value(id));
         }
@@ -161,7 +150,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         let op = self.graph.op(id);
         if let Op::Parameter(parameter) = op {
             let value = self.new_value();
-            self.first_part[id.index()] = self.next_part();
+            self.first_part[id.index()] = Some(self.parts.len());
             self.parts.push(value);
             self.schedule.inputs[parameter.index as usize] = Some(value);
             return;
@@ -184,11 +173,11 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         }
         let args = operands.iter().map(|&operand| self.value(operand)).collect();
         let mut results = SmallVec::new();
-        self.first_part[id.index()] = match op {
+        let first = match op {
             // A hook returns its operands.
             Op::Hook(hook) if hook.results.is_none() => self.alias_each(operands),
             _ => {
-                let first = self.next_part();
+                let first = self.parts.len();
                 for _ in self.graph.ty(id).parts() {
                     let value = self.new_value();
                     self.parts.push(value);
@@ -197,6 +186,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
                 first
             }
         };
+        self.first_part[id.index()] = Some(first);
         self.push(Step { id, work, args, results });
     }
 
@@ -215,27 +205,26 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     }
 
     fn group(&mut self, root: ExprId, group: u32) {
-        let nodes = self.groups.members(group).count();
-        if !self.joins(root, group, nodes) {
+        if !self.joins(root, group) {
             self.close();
         }
         let result = self.new_value();
-        self.first_part[root.index()] = self.next_part();
+        self.first_part[root.index()] = Some(self.parts.len());
         self.parts.push(result);
-        self.open.groups.push(OpenGroup { group, root, result });
-        self.open.nodes += nodes;
+        self.open.push(OpenGroup { group, root, result });
     }
 
     /// Returns true if a group joins the open groups: it has their shape, and reads of their
     /// results only the element that it computes.
-    fn joins(&self, root: ExprId, group: u32, nodes: usize) -> bool {
-        let Some(first) = self.open.groups.first() else { return true };
+    fn joins(&self, root: ExprId, group: u32) -> bool {
+        let Some(first) = self.open.first() else { return true };
         let shape = self.graph.shape(root);
+        let groups = self.open.iter().map(|open| open.group).chain([group]);
         self.groups.fuses()
             && self.graph.shape(first.root) == shape
             && shape.size() > 1
-            && self.open.groups.len() < MAX_BODY_RESULTS
-            && self.open.nodes + nodes <= MAX_NODES
+            && self.open.len() < MAX_BODY_RESULTS
+            && groups.map(|group| self.groups.members(group).len()).sum::<usize>() <= MAX_NODES
             && self.groups.members(group).all(|id| {
                 let operands = self.graph.operands(id).iter();
                 operands.into_iter().all(|&operand| self.is_same_or_closed(operand, shape))
@@ -245,23 +234,23 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     /// Returns true if an operand of a group is the element of an open result, or computed before the open step.
     fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
         let operand = self.groups.resolve_alias(self.graph, operand);
-        let is_root = self.open.groups.iter().any(|open| open.root == operand);
+        let is_root = self.open.iter().any(|open| open.root == operand);
         if is_root && self.graph.shape(operand) == shape {
             return true;
         }
         let is_index_map = self.groups.is_read_in_place(self.graph, operand);
         let operand = if is_index_map { self.graph.operands(operand)[0] } else { operand };
-        self.first_part[operand.index()] == NO_PART || !self.is_open(self.value(operand))
+        self.first_part[operand.index()].is_none() || !self.is_open(self.value(operand))
     }
 
     /// Returns true if a value is a result of the open step.
     fn is_open(&self, value: ValueId) -> bool {
-        self.open.groups.iter().any(|open| open.result == value)
+        self.open.iter().any(|open| open.result == value)
     }
 
     /// Writes the step of the open groups.
     fn close(&mut self) {
-        let groups = std::mem::take(&mut self.open).groups;
+        let groups = std::mem::take(&mut self.open);
         let Some(&OpenGroup { root, .. }) = groups.last() else { return };
         let writer = GroupWriter {
             builder: self,

@@ -25,7 +25,7 @@ pub(super) struct Groups {
     users: Vec<Users>,
     /// The nodes whose value must be a tensor, because other ops than element-wise ops read it.
     outside: IdSet,
-    group_of: Vec<u32>,
+    group_of: Vec<Option<u32>>,
     /// The nodes of each group, root first, in decreasing order.
     members: Vec<Vec<ExprId>>,
     /// The hooks without a listener.
@@ -47,8 +47,6 @@ pub(super) enum Role {
     Step,
 }
 
-const NO_GROUP: u32 = u32::MAX;
-
 impl Groups {
     /// `calls_hook` returns whether an op with effects calls a hook.
     pub(super) fn new(
@@ -60,7 +58,7 @@ impl Groups {
         let mut groups = Self {
             users: vec![Users::None; graph.len()],
             outside: IdSet::with_len(graph.len()),
-            group_of: vec![NO_GROUP; graph.len()],
+            group_of: vec![None; graph.len()],
             members: Vec::new(),
             silent: IdSet::default(),
             max_nodes: if fuses { MAX_NODES } else { 1 },
@@ -117,7 +115,7 @@ impl Groups {
             self.members.push(vec![id]);
             u32::try_from(self.members.len() - 1).expect("fewer groups than nodes")
         });
-        self.group_of[id.index()] = group;
+        self.group_of[id.index()] = Some(group);
         group
     }
 
@@ -164,9 +162,9 @@ impl Groups {
             Op::Metadata(_) | Op::Elem(_) => Role::Alias,
             Op::Hook(_) if self.silent.contains(id) => Role::Alias,
             _ => match self.group_of[id.index()] {
-                NO_GROUP => Role::Step,
-                group if self.members[group as usize][0] == id => Role::Group(group),
-                _ => Role::NoStep,
+                None => Role::Step,
+                Some(group) if self.members[group as usize][0] == id => Role::Group(group),
+                Some(_) => Role::NoStep,
             },
         }
     }
@@ -214,7 +212,7 @@ impl Groups {
     }
 
     /// The nodes of a group in topological order.
-    pub(super) fn members(&self, group: u32) -> impl Iterator<Item = ExprId> {
+    pub(super) fn members(&self, group: u32) -> impl ExactSizeIterator<Item = ExprId> {
         self.members[group as usize].iter().rev().copied()
     }
 }
