@@ -10,7 +10,7 @@ use crate::execute::code::{Elements, Handle, Inst, Slice, SliceUpdate, Span, Sta
 use crate::kernels::contract::Product;
 use crate::kernels::create;
 use crate::kernels::movement::{padding, transpose_map};
-use crate::kernels::reduce::InMemory;
+use crate::kernels::reduce::Reduction;
 use crate::kernels::strided::Strided;
 use crate::schedule::{has_instructions, index_map};
 
@@ -51,9 +51,9 @@ impl BytecodeBuilder {
             Op::Reduce(op, attributes) => {
                 let x = self.small(&site.operands[0])?;
                 let (value, ty) = (&site.operands[0], &site.types[0]);
-                let reduction = InMemory::of(*op, attributes, &value.ty, ty)?;
+                let reduction = Reduction { op: *op, attributes, x: &value.ty, ty };
+                let reduction = Box::new(reduction.in_memory()?);
                 let (result, to) = self.result(ty.clone(), value.level);
-                let reduction = Box::new(reduction);
                 self.push_at(value.level, Elements::Reduce { reduction, from: x, to });
                 self.pad(to, ty.dtype.size(), value.level);
                 Some(result)

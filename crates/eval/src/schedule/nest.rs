@@ -10,7 +10,7 @@
 //! open nest if it reads none of its values, and closes the nest otherwise. Parts of a nest without a reduction
 //! become steps again.
 
-use nxla_expr::{Graph, Op, Program, Reduce, ReduceOp, TensorType};
+use nxla_expr::{Graph, Op, Program, TensorType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -19,6 +19,7 @@ use super::limits::{
 };
 use super::{Schedule, Step, ValueId, Work, count_uses};
 use crate::kernels::elementwise::{Access, Broadcast, Domain};
+use crate::kernels::reduce::Reduction;
 use crate::kernels::{BLOCK_ELEMENTS, reduce};
 
 /// A loop nest over a domain.
@@ -82,14 +83,6 @@ struct Fuser<'a> {
     min_elements: usize,
     fused: Vec<Step>,
     open: OpenNest,
-}
-
-/// A reduction, with the types of its operand and result.
-struct Reduction<'a> {
-    op: ReduceOp,
-    attributes: &'a Reduce,
-    x: &'a TensorType,
-    ty: &'a TensorType,
 }
 
 impl<'a> Fuser<'a> {
@@ -196,9 +189,10 @@ impl<'a> Fuser<'a> {
             let accesses = code.inputs.iter().map(|input| &input.access);
             return step.args.iter().zip(accesses).all(is_local).then_some((width, *domain));
         }
-        let Reduction { op, attributes, x, ty } = self.reduction(step)?;
-        let found = reduce::by_row(op, attributes, x, ty)?;
-        let is_same = domain.map_or(x.shape.size() == *elements, |domain| domain == found);
+        let reduction = self.reduction(step)?;
+        let found = reduction.by_row()?;
+        let size = reduction.x.shape.size();
+        let is_same = domain.map_or(size == *elements, |domain| domain == found);
         let is_wide = widths.get(&step.args[0]).is_none_or(|&width| width == Width::Domain);
         (is_same && is_wide).then_some((Width::Row, Some(found)))
     }
@@ -221,10 +215,10 @@ impl<'a> Fuser<'a> {
     /// before it, and joining pays: the body computes its operand, the elements are reduced in the
     /// order of memory, and a long body still runs on several threads.
     fn fusible_total_results(&self, step: &Step) -> Option<usize> {
-        let Reduction { op, attributes, x, ty } = self.reduction(step)?;
+        let reduction = self.reduction(step)?;
         let Work::Body(code) = &self.last_step()?.work else { return None };
         self.last_step()?.results.iter().find(|&&value| value == step.args[0])?;
-        let results = reduce::total_results(op, attributes, x, ty)?;
+        let results = reduction.total_results()?;
         let len = code.shape.size();
         let is_split = reduce::piece(len, results) < len || code.cost <= CHEAP_COST;
         (len >= BLOCK_ELEMENTS && is_split).then_some(results)

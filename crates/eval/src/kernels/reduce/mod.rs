@@ -62,59 +62,60 @@ pub(crate) struct InMemory {
 }
 
 impl InMemory {
-    /// A reduction, if it reads elements in place and without conversion.
-    pub(crate) fn of(
-        op: ReduceOp,
-        attributes: &Reduce,
-        x: &TensorType,
-        ty: &TensorType,
-    ) -> Option<Self> {
-        let is_plain =
-            operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
-        let plane = Plane::in_memory(&x.shape, |axis| attributes.reduces(axis))?;
-        is_plain.then(|| Self { op, dtype: x.dtype, neutral: neutral(op, ty.dtype), plane })
-    }
-
     /// Reduces the bytes of a tensor.
     pub(crate) fn fill(&self, cx: Cx<'_>, x: &[u8], out: &mut [u8]) {
         fill(cx, self.op, self.neutral, self.dtype, Elements::Stored(x, self.plane), out);
     }
 }
 
-/// The rows and columns of a matrix, if a reduction reduces its rows and reads elements without
-/// conversion.
-pub(crate) fn by_row(
-    op: ReduceOp,
-    attributes: &Reduce,
-    x: &TensorType,
-    ty: &TensorType,
-) -> Option<Domain> {
-    let longer = |wanted: bool| {
-        let axes = (0..x.shape.rank()).filter(move |&axis| attributes.reduces(axis) == wanted);
-        axes.filter(|&axis| x.shape[axis] != 1)
-    };
-    let is_last = longer(false).next_back() < longer(true).next();
-    let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
-    let size = |wanted: bool| x.shape.size_along(longer(wanted));
-    (is_last && is_plain).then(|| Domain { rows: size(false), columns: size(true) })
+/// A reduction, with the types of its operand and result.
+pub(crate) struct Reduction<'a> {
+    pub(crate) op: ReduceOp,
+    pub(crate) attributes: &'a Reduce,
+    pub(crate) x: &'a TensorType,
+    pub(crate) ty: &'a TensorType,
 }
 
-/// The number of results of a reduction that can consume elements while they are computed: one, or one row of results
-/// of many rows. The reduction must not convert elements.
-pub(crate) fn total_results(
-    op: ReduceOp,
-    attributes: &Reduce,
-    x: &TensorType,
-    ty: &TensorType,
-) -> Option<usize> {
-    let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
-    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| attributes.reduces(axis));
-    let is_first = reduced.last() < kept.first();
-    let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
-    let has_one_result = kept.is_empty();
-    let (count, inner) = (x.shape.size_along(reduced), x.shape.size_along(kept));
-    let is_made = has_one_result || is_first && is_in_pieces(count, inner);
-    (is_plain && is_made).then_some(inner)
+impl Reduction<'_> {
+    /// Returns true if a kernel reads elements and writes results without conversion.
+    fn is_plain(&self) -> bool {
+        let dtype = self.x.dtype;
+        operand_dtype(self.op, dtype) == dtype && self.ty.dtype == result_dtype(self.op, dtype)
+    }
+
+    /// The axes with more than one element: the reduced axes, and the other axes.
+    fn axes(&self) -> (Vec<usize>, Vec<usize>) {
+        let axes = (0..self.x.shape.rank()).filter(|&axis| self.x.shape[axis] != 1);
+        axes.partition(|&axis| self.attributes.reduces(axis))
+    }
+
+    /// The reduction of elements in place, if it converts no elements.
+    pub(crate) fn in_memory(&self) -> Option<InMemory> {
+        let plane = Plane::in_memory(&self.x.shape, |axis| self.attributes.reduces(axis))?;
+        let neutral = neutral(self.op, self.ty.dtype);
+        self.is_plain().then_some(InMemory { op: self.op, dtype: self.x.dtype, neutral, plane })
+    }
+
+    /// The rows and columns of a matrix whose rows are reduced to elements of the same dtype without conversion.
+    pub(crate) fn by_row(&self) -> Option<Domain> {
+        let (reduced, kept) = self.axes();
+        let is_last = kept.last() < reduced.first();
+        let size = |axes| self.x.shape.size_along(axes);
+        (is_last && self.is_plain() && self.ty.dtype == self.x.dtype)
+            .then(|| Domain { rows: size(kept), columns: size(reduced) })
+    }
+
+    /// The number of results of a reduction that can consume elements while they are computed: one, or one row of
+    /// results of many rows. The reduction must not convert elements.
+    pub(crate) fn total_results(&self) -> Option<usize> {
+        let (reduced, kept) = self.axes();
+        let is_first = reduced.last() < kept.first();
+        let has_one_result = kept.is_empty();
+        let size = |axes| self.x.shape.size_along(axes);
+        let (count, inner) = (size(reduced), size(kept));
+        let is_made = has_one_result || is_first && is_in_pieces(count, inner);
+        (self.is_plain() && is_made).then_some(inner)
+    }
 }
 
 /// Reduces rows of `count` elements of a dtype, one result for each.
