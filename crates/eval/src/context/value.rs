@@ -3,7 +3,7 @@
 //! Inference has checked every dtype and shape before a program runs, so typed access cannot fail here.
 
 use nxla_tensor::{DType, Element, HostTensor, Shape, match_dtype};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::Fault;
 
@@ -12,9 +12,7 @@ pub(crate) type Results = SmallVec<[HostTensor; 2]>;
 
 /// A single result.
 pub(crate) fn one(result: HostTensor) -> Results {
-    let mut results = Results::new();
-    results.push(result);
-    results
+    smallvec![result]
 }
 
 /// Allocates a tensor of arbitrary contents.

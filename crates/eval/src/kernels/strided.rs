@@ -26,13 +26,6 @@ pub(crate) struct Strided {
     loops: SmallVec<[LoopAxis; 6]>,
 }
 
-/// The positions of consecutive elements of the row-major order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
-    pub(crate) first: usize,
-    pub(crate) step: usize,
-}
-
 // The constants are measured by the family `movement` of `benches/python/kernels.py`.
 
 /// The side of the squares in which two axes are exchanged, so that both sides stay in the cache.
@@ -203,16 +196,19 @@ impl Strided {
         });
     }
 
-    /// Calls `visit` with the positions of each innermost run and its range of the row-major order.
-    /// The rule must not have negative steps.
+    /// Calls `put` with each of `elements`, in row-major order, and its target. The rule must not have negative steps.
     #[inline(always)]
-    pub(crate) fn for_each_strided_run(
+    pub(crate) fn for_each_target<T: Pod>(
         &self,
-        len: usize,
-        mut visit: impl FnMut(Run, std::ops::Range<usize>),
+        elements: &[T],
+        target: &mut [T],
+        put: impl Fn(&mut T, T),
     ) {
         let step = self.inner().step.unsigned_abs().max(1);
-        self.for_each_run(0, len, |first, range| visit(Run { first, step }, range));
+        self.for_each_run(0, elements.len(), |first, range| {
+            let targets = target.iter_mut().skip(first).step_by(step);
+            targets.zip(&elements[range]).for_each(|(out, &x)| put(out, x));
+        });
     }
 
     fn inner(&self) -> LoopAxis {

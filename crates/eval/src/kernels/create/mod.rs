@@ -7,6 +7,7 @@ use nxla_tensor::{HostTensor, Scalar};
 
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::count_from;
+use crate::kernels::movement::read;
 use crate::kernels::strided::Strided;
 
 pub(crate) use threefry::{random_wide_words, random_words};
@@ -35,9 +36,7 @@ fn iota_tensor(cx: Cx<'_>, axis: Option<usize>, ty: &TensorType) -> Result<HostT
     }
     let outer = ty.shape.size().checked_div(count * inner).unwrap_or(0);
     let rule = Strided::new(0, [(outer, 0), (count, 1), (inner, 0)]);
-    context::build_bytes(ty.dtype, &ty.shape, |out| {
-        rule.read_all_bytes(cx, ty.dtype.size(), numbers.bytes(), out);
-    })
+    read(cx, &numbers, &rule, ty)
 }
 
 /// Ones on the diagonal of the last two axes.

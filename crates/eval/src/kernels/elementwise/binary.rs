@@ -12,6 +12,7 @@ use super::dtype::Compute;
 use super::lanes::{Kernel, kernel, map2_near};
 use super::math::{Real, complex};
 use crate::kernels::number::{Number, narrow, wide};
+use crate::kernels::strided::match_size;
 
 /// The kernel of an op on two operands of a compute dtype. The result has the same dtype, except
 /// for comparisons, which return `pred`, and for `complex`. Logical ops expect operands of `pred`.
@@ -258,14 +259,7 @@ pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel
 
 /// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.
 pub(crate) fn select_kernel(size: usize) -> Kernel {
-    match size {
-        1 => kernel!(|p: u8, x: u8, y: u8| -> u8 { if p != 0 { x } else { y } }),
-        2 => kernel!(|p: u8, x: u16, y: u16| -> u16 { if p != 0 { x } else { y } }),
-        4 => kernel!(|p: u8, x: u32, y: u32| -> u32 { if p != 0 { x } else { y } }),
-        8 => kernel!(|p: u8, x: u64, y: u64| -> u64 { if p != 0 { x } else { y } }),
-        16 => kernel!(|p: u8, x: [u64; 2], y: [u64; 2]| -> [u64; 2] { if p != 0 { x } else { y } }),
-        size => unreachable!("no element has {size} bytes"),
-    }
+    match_size!(size, T => kernel!(|p: u8, x: T, y: T| -> T { if p != 0 { x } else { y } }))
 }
 
 /// `min(max(x, low), high)`, as XLA's clamp: the result is NaN if an operand is NaN, and the upper
@@ -301,12 +295,5 @@ pub(crate) fn clip_kernel(dtype: Compute) -> Kernel {
 
 /// Copies the elements, for an op that only changes the dtype.
 pub(crate) fn copy_kernel(size: usize) -> Kernel {
-    match size {
-        1 => kernel!(|x: u8| -> u8 { x }),
-        2 => kernel!(|x: u16| -> u16 { x }),
-        4 => kernel!(|x: u32| -> u32 { x }),
-        8 => kernel!(|x: u64| -> u64 { x }),
-        16 => kernel!(|x: [u64; 2]| -> [u64; 2] { x }),
-        size => unreachable!("no element has {size} bytes"),
-    }
+    match_size!(size, T => kernel!(|x: T| -> T { x }))
 }

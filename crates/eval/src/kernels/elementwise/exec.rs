@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use bytemuck::Pod;
 use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
@@ -15,7 +14,7 @@ use super::lanes::{Src, WIDE_LANES};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::BLOCK_BYTES;
 use crate::kernels::number::gcd;
-use crate::kernels::strided::Strided;
+use crate::kernels::strided::{Strided, match_size};
 
 /// The size of pieces for threads is a multiple of this number of elements, which is small so that
 /// the last piece is about as long as the others.
@@ -416,14 +415,7 @@ impl ScratchLayout {
 
 /// Fills `out` with copies of a value.
 pub(crate) fn repeat(value: &[u8], out: &mut [u8]) {
-    fn filled<T: Pod>(value: &[u8], out: &mut [u8]) {
+    match_size!(value.len(), T => {
         bytemuck::cast_slice_mut(out).fill(bytemuck::pod_read_unaligned::<T>(value));
-    }
-    match value.len() {
-        1 => filled::<u8>(value, out),
-        2 => filled::<u16>(value, out),
-        4 => filled::<u32>(value, out),
-        8 => filled::<u64>(value, out),
-        _ => filled::<u128>(value, out),
-    }
+    });
 }

@@ -27,11 +27,6 @@ pub(crate) fn unary_kernel(op: UnaryOp, dtype: Compute) -> Kernel {
     }
 }
 
-/// Unreachable: operands of these ops are converted to floats before a kernel receives them.
-fn not_on_integers(op: UnaryOp) -> ! {
-    unreachable!("{} computes in floats", op.name())
-}
-
 macro_rules! unsigned_kernels {
     ($name:ident, $t:ident) => {
         unsigned_kernels!(
@@ -54,7 +49,7 @@ macro_rules! unsigned_kernels {
                 | UnaryOp::RoundEven => copy_kernel(size_of::<$t>()),
                 UnaryOp::LogicalNot => kernel!(|x: $t| -> u8 { u8::from(x == 0) }),
                 UnaryOp::IsNan | UnaryOp::IsInfinity => kernel!(|_x: $t| -> u8 { 0 }),
-                $(UnaryOp::$float_op)|* => not_on_integers(op),
+                $(UnaryOp::$float_op)|* => unreachable!("{} computes in floats", op.name()),
             }
         }
     };

@@ -69,13 +69,9 @@ impl Scatter {
                     continue;
                 }
                 for (update, &at) in updates.chunks_exact(size).zip(&*offsets) {
-                    if at == OUTSIDE {
-                        continue;
+                    if at != OUTSIDE {
+                        window.for_each_target(update, &mut out[at..], &put);
                     }
-                    window.for_each_strided_run(size, |run, range| {
-                        let targets = out[at..].iter_mut().skip(run.first).step_by(run.step);
-                        targets.zip(&update[range]).for_each(|(out, &x)| put(out, x));
-                    });
                 }
             }
         })?;
