@@ -62,6 +62,21 @@ pub(super) const BLOCK: usize = 512;
 /// Writes the offsets of successive windows, beginning with the window of a number.
 pub(super) type Locate<'a> = dyn Fn(usize, &mut [usize]) + Sync + 'a;
 
+/// Binds a name to the coordinates as `i32` or `i64`.
+macro_rules! match_coordinates {
+    ($cx:expr, $indices:expr, $coordinates:ident => $body:expr) => {
+        if $indices.dtype() == nxla_tensor::DType::S32 {
+            let $coordinates = $crate::context::slice::<i32>($indices);
+            $body
+        } else {
+            let indices = $crate::kernels::index::gather::wide_coordinates($cx, $indices)?;
+            let $coordinates = $crate::context::slice::<i64>(&indices);
+            $body
+        }
+    };
+}
+pub(super) use match_coordinates;
+
 /// Calls `work` with a function that computes offsets. Coordinates out of bounds are clamped, or the
 /// offsets are [`OUTSIDE`].
 pub(super) fn with_offsets<R>(
@@ -90,16 +105,12 @@ pub(super) fn with_offsets<R>(
             }
         })
     }
-    if indices.dtype() == DType::S32 {
-        return Ok(run(windows, context::slice::<i32>(indices), clamps, work));
-    }
-    let indices = coordinates(cx, indices)?;
-    Ok(run(windows, context::slice::<i64>(&indices), clamps, work))
+    Ok(match_coordinates!(cx, indices, coordinates => run(windows, coordinates, clamps, work)))
 }
 
 /// The coordinates as `s64`. Coordinates above its range are out of range for every tensor, and
 /// remain so.
-pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor, Fault> {
+pub(super) fn wide_coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor, Fault> {
     if indices.dtype() == DType::U64 {
         let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
         let indices_64 = context::collect_vec(context::slice::<u64>(indices).iter().map(limit));
@@ -118,11 +129,9 @@ pub(super) fn gather(
     let leading = indices.rank() - 1;
     let windows = IndexedWindows::new(axes, x.shape(), &ty.shape[leading..]);
     if let ([(size, 1)], 1) = (&*windows.indexed, windows.window.len()) {
-        if indices.dtype() == DType::S32 {
-            return gather_each(cx, x, *size, context::slice::<i32>(indices), ty);
-        }
-        let indices = coordinates(cx, indices)?;
-        return gather_each(cx, x, *size, context::slice::<i64>(&indices), ty);
+        return match_coordinates!(cx, indices, coordinates => {
+            gather_each(cx, x, *size, coordinates, ty)
+        });
     }
     with_offsets(cx, &windows, indices, true, |locate| {
         context::build_bytes(ty.dtype, &ty.shape, |out| {

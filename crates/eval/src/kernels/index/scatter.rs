@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use nxla_expr::{Combine, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::gather::{BLOCK, IndexedWindows, OUTSIDE, coordinates, with_offsets};
+use super::gather::{BLOCK, IndexedWindows, OUTSIDE, match_coordinates, with_offsets};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::number::{Number, compute_dtype, match_number};
@@ -51,12 +51,9 @@ impl Scatter {
             return Ok(result);
         }
         if let ([axis], 1) = (&*windows.indexed, size) {
-            if indices.dtype() == DType::S32 {
-                put_along(out, *axis, context::slice::<i32>(&indices), updates, put);
-            } else {
-                let indices = coordinates(cx, &indices)?;
-                put_along(out, *axis, context::slice::<i64>(&indices), updates, put);
-            }
+            match_coordinates!(cx, &indices, coordinates => {
+                put_along(out, *axis, coordinates, updates, put);
+            });
             return Ok(result);
         }
         with_offsets(cx, &windows, &indices, false, |locate| {
