@@ -94,7 +94,7 @@ impl BytecodeBuilder {
             code.constants.iter().map(|value| Operand { source: self.constant(value), level: 0 });
         let mut known = Operands {
             len,
-            widest: usize::from(code.widest),
+            widest: code.widest,
             inputs,
             constants: constants.collect(),
             once: Vec::new(),
@@ -106,14 +106,14 @@ impl BytecodeBuilder {
         let mut results = vec![None; code.results.len()];
         for instruction in &code.instructions {
             let (operands, level) = known.read_all(instruction);
-            let bytes = padded_bytes(len, usize::from(instruction.size));
+            let bytes = padded_bytes(len, instruction.size);
             let to = match instruction.target {
                 Target::Result(result) => {
                     let result = usize::from(result);
                     let (value, to) = self.result(site.types[result].clone(), level);
                     known.results[result] = Some(Operand::at(to.at, level));
                     results[result] = Some(value);
-                    to.with_padding(usize::from(instruction.size))
+                    to.with_padding(instruction.size)
                 }
                 Target::Register(register) => self.register(&mut known, register, bytes, level),
             };
@@ -152,7 +152,7 @@ impl BytecodeBuilder {
         let lanes = if known.len <= NARROW_LANES { NARROW_LANES } else { WIDE_LANES };
         for instruction in &code.once {
             let (operands, level) = known.read_all(instruction);
-            let to = self.scratch(lanes * usize::from(instruction.size), level);
+            let to = self.scratch(lanes * instruction.size, level);
             let operands = operands.map(|source| Source { splat: true, ..source });
             self.push_at(level, Inst::Kernel { kernel: instruction.kernel, operands, to });
             known.once.push(Operand { source: Source { at: to.at, splat: true }, level });

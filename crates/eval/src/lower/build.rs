@@ -76,7 +76,7 @@ pub(super) struct BytecodeBuilder {
     pub(super) outlined: OutlinedCode,
     written: usize,
     /// The spans of constants by value.
-    constants: FxHashMap<Box<[u8]>, Span>,
+    constants: FxHashMap<Constant, Span>,
     /// The spans of elements that are repeated in the prologue.
     repeated: FxHashMap<(Bytes, u8), Source>,
     /// The temporary spans of the current step.
@@ -324,14 +324,13 @@ impl BytecodeBuilder {
     }
 
     /// The repeated elements of a constant.
-    pub(super) fn constant(&mut self, constant: &Constant) -> Source {
-        let value: Box<[u8]> = constant.bytes[..usize::from(constant.size)].into();
-        if let Some(&to) = self.constants.get(&value) {
+    pub(super) fn constant(&mut self, value: &Constant) -> Source {
+        if let Some(&to) = self.constants.get(value) {
             return Source { at: to.at, splat: true };
         }
         let to = self.arena.take_pinned(WIDE_LANES * value.len());
         self.constants.insert(value.clone(), to);
-        self.push_at(0, Elements::Fill { value, to });
+        self.push_at(0, Elements::Fill { value: value.as_slice().into(), to });
         Source { at: to.at, splat: true }
     }
 

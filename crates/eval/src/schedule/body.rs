@@ -4,13 +4,13 @@
 //! is rounded to the dtype of the node, so that each op rounds once.
 
 use nxla_expr::{BinaryClass, BinaryOp, ExprId, Graph, Op, UnaryClass, UnaryOp};
-use nxla_tensor::{DType, Scalar, promote};
+use nxla_tensor::{DType, HostTensor, Scalar, Shape, promote};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::combine::{Kind, combine};
 use crate::kernels::elementwise::{
-    Access, BodyCode, Compute, Constant, Input, Instruction, Kernel, Loc, PairFunction, Target,
+    Access, BodyCode, Compute, Input, Instruction, Kernel, Loc, PairFunction, Target,
     binary_kernel, clip_kernel, convert_kernels, copy_kernel, known_divisor_kernel,
     known_power_kernel, select_kernel, sign_kernel, unary_kernel,
 };
@@ -315,7 +315,7 @@ impl Writer {
     }
 
     /// Finishes the code with these results of one shape.
-    pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &nxla_tensor::Shape) -> BodyCode {
+    pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &Shape) -> BodyCode {
         let mut roots = SmallVec::<[TypedLoc; 2]>::from(roots);
         self.combine_pairs(&mut roots);
         let pair_function = if roots.len() == 1 { self.pair_function() } else { None };
@@ -323,14 +323,16 @@ impl Writer {
             self.write_result(root, index(result));
         }
         let registers = assign_registers(&mut self.instructions);
-        let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
+        let constants = self.constants.iter();
+        let constants =
+            constants.map(|&(value, dtype)| HostTensor::scalar(value, dtype).bytes().into());
         BodyCode {
             inputs: self.inputs.into(),
             constants: constants.collect(),
             once: self.once.into(),
             instructions: self.instructions.into(),
             registers,
-            widest: u8::try_from(self.widest).expect("at most 16"),
+            widest: self.widest,
             cost: self.cost,
             pair_function,
             results: roots.iter().map(|root| root.dtype).collect(),
@@ -401,8 +403,7 @@ fn instruction(kernel: Kernel, operands: &[TypedLoc], dtype: DType, register: u1
     for (loc, operand) in locs.iter_mut().zip(operands) {
         *loc = operand.loc;
     }
-    let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
-    Instruction { kernel, operands: locs, target: Target::Register(register), size }
+    Instruction { kernel, operands: locs, target: Target::Register(register), size: dtype.size() }
 }
 
 /// `1 / y` for a power of two: the product by it has the same bits as the quotient and takes a fraction of the time.
@@ -432,13 +433,6 @@ fn index(position: usize) -> u16 {
     u16::try_from(position).expect("a group is cut long before it has 2^16 parts")
 }
 
-fn constant(value: Scalar, dtype: DType) -> Constant {
-    let tensor = nxla_tensor::HostTensor::scalar(value, dtype);
-    let mut bytes = [0; 16];
-    bytes[..dtype.size()].copy_from_slice(tensor.bytes());
-    Constant { bytes, size: u8::try_from(dtype.size()).expect("at most 16") }
-}
-
 /// Assigns registers by live ranges, and returns the number of registers. The register of a result differs from
 /// the registers of its operands.
 fn assign_registers(instructions: &mut [Instruction]) -> u16 {
@@ -463,11 +457,11 @@ fn assign_registers(instructions: &mut [Instruction]) -> u16 {
             *register = *to;
         }
         for position in 0..instruction.operands.len() {
-            let Loc::Register(register) = instruction.operands[position] else { continue };
+            let operand = instruction.operands[position];
+            let Loc::Register(register) = operand else { continue };
             let register = usize::from(register);
             // An instruction may read a register twice, but frees it only once.
-            let again = instruction.operands[position + 1..]
-                .contains(&Loc::Register(u16::try_from(register).expect("registers have 16 bits")));
+            let again = instruction.operands[position + 1..].contains(&operand);
             if last_use[register] == at && !again {
                 free.push(assigned[register]);
             }

@@ -44,7 +44,7 @@ pub(crate) struct Instruction {
     pub(crate) operands: [Loc; 3],
     pub(crate) target: Target,
     /// Bytes of an element of the result.
-    pub(crate) size: u8,
+    pub(crate) size: usize,
 }
 
 /// The access to an input.
@@ -102,11 +102,7 @@ pub(crate) struct Input {
 }
 
 /// The bytes of one constant, in the dtype in which it is used.
-#[derive(Clone, Copy)]
-pub(crate) struct Constant {
-    pub(crate) bytes: [u8; 16],
-    pub(crate) size: u8,
-}
+pub(crate) type Constant = SmallVec<[u8; 16]>;
 
 /// A function of two elements that a reduction can compute while it reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +123,7 @@ pub(crate) struct BodyCode {
     /// The number of registers.
     pub(crate) registers: u16,
     /// Bytes of the largest element in a register.
-    pub(crate) widest: u8,
+    pub(crate) widest: usize,
     /// The cost per element, in sixteenths of a nanosecond: the time of a vector instruction for four bytes.
     pub(crate) cost: usize,
     /// The function of two inputs of the result's dtype, if the code computes only this function.

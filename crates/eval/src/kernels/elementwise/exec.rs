@@ -152,7 +152,7 @@ impl BodyCode {
     pub(crate) fn block(&self, len: usize) -> usize {
         let values = (self.inputs.len() + usize::from(self.registers)).clamp(1, 8);
         let bytes = BLOCK_BYTES / values.next_power_of_two();
-        (bytes / usize::from(self.widest)).min(len)
+        (bytes / self.widest).min(len)
     }
 
     /// Computes the elements of the results that begin at `first`, on the calling thread.
@@ -206,8 +206,7 @@ impl BodyCode {
     /// Repeats constants and single elements, and runs the instructions on them.
     fn fill_splats(&self, feeds: &[Feed<'_>], layout: &ScratchLayout, scratch: &mut [u8]) {
         let lanes = WIDE_LANES.min(layout.block);
-        for (index, constant) in self.constants.iter().enumerate() {
-            let value = &constant.bytes[..usize::from(constant.size)];
+        for (index, value) in self.constants.iter().enumerate() {
             repeat(value, &mut scratch[layout.constant(index)..][..lanes * value.len()]);
         }
         for (index, feed) in feeds.iter().enumerate() {
@@ -228,7 +227,7 @@ impl BodyCode {
                     unreachable!("these feeds differ between blocks")
                 }
             });
-            (instruction.kernel)(operands, &mut rest[..lanes * usize::from(instruction.size)]);
+            (instruction.kernel)(operands, &mut rest[..lanes * instruction.size]);
         }
     }
 
@@ -333,8 +332,7 @@ impl BodyCode {
                 outs[result] = out;
             }
             None => {
-                let bytes = len * usize::from(instruction.size);
-                (instruction.kernel)(sources, &mut written[..bytes]);
+                (instruction.kernel)(sources, &mut written[..len * instruction.size]);
             }
         }
     }
@@ -384,7 +382,7 @@ struct ScratchLayout {
 impl ScratchLayout {
     fn new(code: &BodyCode, feeds: &[Feed<'_>], block: usize) -> Self {
         let splat_bytes = (WIDE_LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
-        let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
+        let register_bytes = (block * code.widest).next_multiple_of(LINE);
         let mut end = code.constants.len() * splat_bytes;
         let mut inputs = SmallVec::new();
         for feed in feeds {
