@@ -24,23 +24,15 @@ pub(super) fn fft(
 ) -> Result<HostTensor, Fault> {
     match (x.dtype(), ty.dtype) {
         (DType::F32, DType::C64) => {
-            let transform = Transform::new(attributes, false);
-            lines::<f32, f32>(cx, &transform, x, ty, |x| Complex::new(x, 0.0))
+            lines::<f32, f32>(cx, attributes, x, ty, |x| Complex::new(x, 0.0))
         }
-        (DType::C64, DType::C64) => {
-            let transform = Transform::new(attributes, true);
-            lines::<Complex<f32>, f32>(cx, &transform, x, ty, |x| x)
-        }
-        (DType::C128, _) => {
-            let transform = Transform::new(attributes, true);
-            lines::<Complex<f64>, f64>(cx, &transform, x, ty, |x| x)
-        }
+        (DType::C64, DType::C64) => lines::<Complex<f32>, f32>(cx, attributes, x, ty, |x| x),
+        (DType::C128, _) => lines::<Complex<f64>, f64>(cx, attributes, x, ty, |x| x),
         _ => {
             // The other dtypes are narrow floats and integers. `f32` cannot represent all integers.
-            let transform = Transform::new(attributes, false);
             let wide = TensorType::new(DType::C128, ty.shape.clone());
             let x = convert(cx, x, DType::F64)?;
-            let spectra = lines::<f64, f64>(cx, &transform, &x, &wide, |x| Complex::new(x, 0.0))?;
+            let spectra = lines::<f64, f64>(cx, attributes, &x, &wide, |x| Complex::new(x, 0.0))?;
             convert(cx, &spectra, ty.dtype)
         }
     }
@@ -250,7 +242,7 @@ fn unfold_one<T: Real>(this: Complex<T>, mirrored: Complex<T>, root: Complex<T>)
 /// Transforms each line.
 fn lines<A: Element, T: Real>(
     cx: Cx<'_>,
-    transform: &Transform<T>,
+    attributes: Fft,
     x: &HostTensor,
     ty: &TensorType,
     read: impl Fn(A) -> Complex<T> + Sync,
@@ -258,7 +250,8 @@ fn lines<A: Element, T: Real>(
 where
     Complex<T>: Element,
 {
-    let Fft { axis, length, .. } = transform.attributes;
+    let Fft { axis, length, .. } = attributes;
+    let transform = Transform::<T>::new(attributes, A::DTYPE.is_complex());
     let Plane { count, inner, .. } = Plane::along(x.shape(), axis);
     let x = context::slice::<A>(x);
     let cost = length * (1 + length.ilog2() as usize) * 4;
