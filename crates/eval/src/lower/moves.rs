@@ -9,7 +9,7 @@ use crate::context::{ExecContext, Hooks};
 use crate::execute::code::{Elements, Handle, Inst, Slice, SliceUpdate, Span, Start, Starts};
 use crate::kernels::contract::Product;
 use crate::kernels::create;
-use crate::kernels::movement::{padding, transpose_map};
+use crate::kernels::movement::padding;
 use crate::kernels::reduce::Reduction;
 use crate::kernels::strided::Strided;
 use crate::schedule::{has_instructions, index_map};
@@ -35,11 +35,7 @@ impl BytecodeBuilder {
                 Some(self.literal(create::evaluate(&cx, op, &site.types[0]).ok()?, site))
             }
             Op::Reshape(_) | Op::Squeeze(_) => self.reshape(site),
-            Op::Transpose(permutation) => {
-                let map = transpose_map(&site.operands[0].ty.shape, permutation);
-                Some(self.rearrange(&map.rule(&site.types[0].shape), site))
-            }
-            Op::Reverse(_) | Op::Broadcast(_) => {
+            Op::Transpose(_) | Op::Reverse(_) | Op::Broadcast(_) => {
                 let graph = site.schedule.program.graph();
                 let rule = index_map(graph, site.step.id).rule(&site.types[0].shape);
                 Some(self.rearrange(&rule, site))

@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 use crate::kernels::elementwise::BodyCode;
 use crate::kernels::index::known_slice;
 use crate::kernels::matrix::Kernels;
-use crate::kernels::movement::{IndexMap, broadcast_map, reverse_map};
+use crate::kernels::movement::{IndexMap, broadcast_map, reverse_map, transpose_map};
 use crate::kernels::strided::Strided;
 
 pub(crate) use build::has_instructions;
@@ -126,9 +126,10 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
         }
         Op::Broadcast(attributes) => broadcast_map(x, attributes),
         Op::Reverse(axes) => reverse_map(x, axes),
+        Op::Transpose(permutation) => transpose_map(x, permutation),
         Op::Slice(attributes) => known_slice(x, attributes),
-        op @ (Op::Transpose(_) | Op::Pad(_) | Op::Concatenate(_) | Op::Stack(_)) => {
-            unreachable!("{} is not read by an index map", op.name())
+        op @ (Op::Pad(_) | Op::Concatenate(_) | Op::Stack(_)) => {
+            unreachable!("{} is not an index map", op.name())
         }
         op @ nxla_expr::outside!(movement) => unreachable!("{} is of another family", op.name()),
     }
