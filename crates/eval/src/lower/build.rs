@@ -138,6 +138,11 @@ fn lower_within_cache(
         .unwrap_or_else(|| code(REDUCED_SMALL_BYTES))
 }
 
+/// Returns true if a limit of the arena includes values of a type. The limit 0 includes no values.
+fn is_within(ty: &TensorType, limit: usize) -> bool {
+    limit > 0 && ty.byte_size() <= limit
+}
+
 impl BytecodeBuilder {
     fn new(limits: [usize; 2], checks: bool, outlined: OutlinedCode) -> Self {
         Self {
@@ -209,6 +214,11 @@ impl BytecodeBuilder {
         self.levels.len() - 1
     }
 
+    /// Returns true if the current step is in a loop.
+    pub(super) fn in_loop(&self) -> bool {
+        self.depth() > BASE
+    }
+
     /// Appends an instruction.
     pub(super) fn push(&mut self, inst: impl Into<Inst>) {
         self.push_at(self.depth(), inst);
@@ -237,13 +247,12 @@ impl BytecodeBuilder {
 
     /// Returns true if values of a type live in the arena.
     pub(super) fn is_small(&self, ty: &TensorType) -> bool {
-        let limit = self.limits[usize::from(self.depth() > BASE)];
-        limit > 0 && ty.byte_size() <= limit
+        is_within(ty, self.limits[usize::from(self.in_loop())])
     }
 
     /// Returns true if values of a type live in the arena inside of loops.
     pub(super) fn is_small_in_loops(&self, ty: &TensorType) -> bool {
-        self.limits[1] > 0 && ty.byte_size() <= self.limits[1]
+        is_within(ty, self.limits[1])
     }
 
     /// A span for a value of this level. A value from before the current loop does not share its span.

@@ -99,11 +99,6 @@ impl<'a> Region<'a> {
 }
 
 impl BytecodeBuilder {
-    /// Returns true if the current step is in a loop.
-    pub(super) fn in_loop(&self) -> bool {
-        self.levels.len() > 2
-    }
-
     /// Lowers all steps of a region, and returns its outputs. The region may move an input that owns its slot.
     pub(super) fn region(&mut self, schedule: &Schedule, inputs: &[Value]) -> Vec<Value> {
         let mut region = Region::new(schedule);
