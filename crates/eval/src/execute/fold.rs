@@ -41,10 +41,7 @@ fn is_pointwise(function: &Bytecode) -> bool {
         Inst::Handle(_) => true,
         Inst::Call(call) => match &call.work {
             CallWork::Body(code) => code.shape.rank() == 0,
-            CallWork::Op => {
-                let program = &function.programs[call.origin.program as usize];
-                is_literal(program.graph().op(call.origin.id))
-            }
+            CallWork::Op => is_literal(function.graph(call.origin).op(call.origin.id)),
             CallWork::Nest(_) | CallWork::Fold(_) | CallWork::Outlined(_) => false,
         },
         Inst::Kernel { .. }

@@ -1,5 +1,6 @@
 //! The executor: runs the instructions of a program.
 
+use nxla_expr::{Graph, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, match_dtype};
 use smallvec::SmallVec;
 
@@ -60,7 +61,12 @@ impl Bytecode {
         }
         let mut machine = Machine { bytecode: self, arena, slots: &mut slots, cx, lanes };
         machine.run()?;
-        machine.results()
+        Ok(machine.results())
+    }
+
+    /// The graph of the node of an instruction.
+    pub(super) fn graph(&self, origin: Origin) -> &Graph {
+        self.programs[origin.program as usize].graph()
     }
 }
 
@@ -108,7 +114,7 @@ impl Machine<'_> {
     }
 
     /// A tensor with a copy of a value of the arena.
-    fn box_value(&self, from: Span, ty: &nxla_expr::TensorType) -> HostTensor {
+    fn box_value(&self, from: Span, ty: &TensorType) -> HostTensor {
         let tensor = HostTensor::from_bytes(ty.dtype, ty.shape.clone(), &self.arena[from.range()]);
         tensor.expect("a value of the arena has the size of its type")
     }
@@ -240,7 +246,7 @@ impl Machine<'_> {
 
     /// The results of a step. A step that may run long runs on a new thread if the caller may cancel it.
     fn compute(&mut self, call: &Call) -> Result<Results, EvalError> {
-        let graph = self.bytecode.programs[call.origin.program as usize].graph();
+        let graph = self.bytecode.graph(call.origin);
         let node = NodeRef { graph, id: call.origin.id, targets: &call.targets };
         let lanes = self.lanes;
         let mut operands = Args::new(self.slots, &call.args);
@@ -264,25 +270,23 @@ impl Machine<'_> {
 
     /// Returns true if a step must return finite results. Literals are values of the user.
     fn has_finite_operands(&self, call: &Call) -> bool {
-        let graph = self.bytecode.programs[call.origin.program as usize].graph();
-        let literal = dispatch::is_literal(graph.op(call.origin.id));
+        let literal = dispatch::is_literal(self.bytecode.graph(call.origin).op(call.origin.id));
         let is_finite = |slot| finite::first_not_finite(tensor(self.slots, slot)).is_none();
         !literal && call.args.iter().all(|arg| is_finite(arg.slot))
     }
 
     /// The error of an instruction.
     fn error(&self, fault: Fault, origin: Origin) -> EvalError {
-        let graph = self.bytecode.programs[origin.program as usize].graph();
-        Stop::from(fault).at(graph, origin.id)
+        Stop::from(fault).at(self.bytecode.graph(origin), origin.id)
     }
 
-    fn results(&mut self) -> Result<Results, EvalError> {
+    fn results(&mut self) -> Results {
         let results = self.bytecode.results.iter();
         let result = |(ty, bytes): &(_, Bytes)| match *bytes {
             Bytes::Arena(span) => self.box_value(span, ty),
             Bytes::Slot(slot) => self.slots[slot].take().expect("each result has a slot"),
         };
-        Ok(results.map(result).collect())
+        results.map(result).collect()
     }
 }
 
