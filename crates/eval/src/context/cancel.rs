@@ -4,7 +4,7 @@
 //! [`CancelToken`] instead, which the waiting caller sets.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub(crate) enum Cancel<'a> {
 }
 
 /// A flag that tells work on other threads that its result is no longer wanted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CancelToken(Arc<AtomicBool>);
+#[derive(Debug, Default)]
+pub(crate) struct CancelToken(AtomicBool);
 
 /// The time between two calls of the callback while a caller waits.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ use super::small;
 use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::CHECKED_PRODUCT;
-use crate::kernels::matrix::Kernels;
+use crate::kernels::matrix::{Kernels, Product};
 use crate::kernels::number::Number;
 use crate::kernels::reduce::{combine_rows, multiply_rows};
 
@@ -85,8 +85,8 @@ fn product<T: Number + Kernels>(
     if rows == 1 {
         return times_vector(cx, right, left.elements, out);
     }
-    if blocked(cx, sizes, left, right, out) {
-        return;
+    if let Some(multiply) = T::PRODUCT {
+        return blocked(cx, multiply, sizes, left, right, out);
     }
     cx.rows(out, columns, inner * columns, |first, out| {
         let mut scratch = cx.scratch();
@@ -124,22 +124,21 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
     });
 }
 
-/// A large product, split among threads; `false` if the type has no blocked product.
-fn blocked<T: Number + Kernels>(
+/// A large product, split among threads.
+fn blocked<T: Number>(
     cx: Cx<'_>,
+    multiply: Product<T>,
     sizes: Sizes,
     left: Factor<'_, T>,
     right: Factor<'_, T>,
     out: &mut [T],
-) -> bool {
-    let Some(multiply) = T::PRODUCT else { return false };
+) {
     let Sizes { rows, inner, columns, .. } = sizes;
     // A multiplication is much cheaper than a copy of an element. More tiles than threads, so that
     // one delayed thread does not delay the whole product, but few, because each packs its operands.
     let pays = cx.pays(out.len().saturating_mul(inner.div_ceil(16)));
     if !pays {
-        multiply(sizes, left, right, 1, out);
-        return true;
+        return multiply(sizes, left, right, 1, out);
     }
     let tiles = 2 * cx.threads();
     // Cancellation is checked between strips of rows.
@@ -157,5 +156,4 @@ fn blocked<T: Number + Kernels>(
         let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
         cx.install(|| multiply(sizes, left, right, tiles, out));
     }
-    true
 }

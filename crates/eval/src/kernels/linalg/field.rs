@@ -1,7 +1,7 @@
 //! The number types of linear algebra.
 
 use std::iter::Sum;
-use std::ops::{Div, Mul, Sub};
+use std::ops::{Mul, Sub};
 
 use nxla_tensor::{Complex, DType, Element};
 
@@ -9,7 +9,7 @@ use crate::kernels::matrix::Kernels;
 
 /// Numbers of a field with conjugation and an absolute value: `f32`, `f64` and `c128`.
 pub(super) trait Field:
-    Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
+    Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Sum<Self>
 {
     const NAN: Self;
     fn conjugate(self) -> Self;
