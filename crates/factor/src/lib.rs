@@ -116,7 +116,7 @@ numbers!(f32, f64, Complex<f64>);
 /// Returns the matrix, divided by a power of two if squares or sums of squares could overflow or
 /// underflow, and this power. The division is exact.
 fn tamed<T: Field>(a: &[T]) -> (Cow<'_, [T]>, f64) {
-    let largest = a.iter().map(|x| x.largest_part()).fold(0.0, f64::max);
+    let largest = a.iter().map(|x| x.size()).fold(0.0, f64::max);
     let bound = 2_f64.powi(T::MODERATE);
     if largest == 0.0 || (1.0 / bound..bound).contains(&largest) {
         return (Cow::Borrowed(a), 1.0);
@@ -147,17 +147,13 @@ trait Field: ComplexField + Copy {
     const MODERATE: i32;
     /// Multiplies by a real number and rounds once.
     fn times(self, factor: f64) -> Self;
-    /// Returns the larger absolute value of the real and imaginary part.
-    fn largest_part(self) -> f64;
     fn conjugate(self) -> Self;
     fn from_real(x: f64) -> Self;
-    /// Returns the sum of the absolute values of the real and imaginary part, which neither overflows
-    /// nor underflows before the parts do.
+    /// Returns the sum of the absolute values of the real and imaginary part, which does not underflow before the
+    /// parts do.
     fn size(self) -> f64;
     /// Returns the quotient. The square of the divisor may overflow or underflow.
     fn over(self, divisor: Self) -> Self;
-    /// Returns the square of the absolute value.
-    fn square(self) -> f64;
     /// Returns `x / |x|`, and 1 for 0.
     fn phase(self) -> Self;
 }
@@ -168,9 +164,6 @@ macro_rules! real_fields {
             const MODERATE: i32 = $moderate;
             fn times(self, factor: f64) -> Self {
                 (f64::from(self) * factor) as $real
-            }
-            fn largest_part(self) -> f64 {
-                f64::from(self.abs())
             }
             fn conjugate(self) -> Self {
                 self
@@ -183,9 +176,6 @@ macro_rules! real_fields {
             }
             fn over(self, divisor: Self) -> Self {
                 self / divisor
-            }
-            fn square(self) -> f64 {
-                f64::from(self) * f64::from(self)
             }
             fn phase(self) -> Self {
                 if self < 0.0 { -1.0 } else { 1.0 }
@@ -203,9 +193,6 @@ impl Field for Complex<f64> {
     fn times(self, factor: f64) -> Self {
         self * factor
     }
-    fn largest_part(self) -> f64 {
-        self.re.abs().max(self.im.abs())
-    }
     fn conjugate(self) -> Self {
         self.conj()
     }
@@ -218,9 +205,6 @@ impl Field for Complex<f64> {
     fn over(self, divisor: Self) -> Self {
         let size = divisor.l1_norm();
         (self / size) / (divisor / size)
-    }
-    fn square(self) -> f64 {
-        self.norm_sqr()
     }
     fn phase(self) -> Self {
         let size = self.norm();
@@ -325,7 +309,7 @@ pub fn eigen(a: &[Complex<f64>], side: usize, out: &mut [Complex<f64>]) {
     let mut out = Out { rest: out };
     out.push((0..side).map(|index| values[index].times(scale)));
     let length = |column: usize| {
-        let squares = (0..side).map(|row| vectors[(row, column)].square());
+        let squares = (0..side).map(|row| vectors[(row, column)].norm_sqr());
         squares.sum::<f64>().sqrt()
     };
     let lengths: Vec<f64> = (0..side).map(length).collect();
