@@ -61,10 +61,7 @@ fn numbers(ty: &TensorType, seed: &mut u32) -> HostTensor {
             *element = <T as nxla_tensor::Element>::from_scalar(Scalar::Float(number).cast(ty.dtype));
         }
     });
-    match &ty.names {
-        Some(names) => tensor.with_names(Some(names.clone())).unwrap(),
-        None => tensor,
-    }
+    tensor.with_names(ty.names.clone()).unwrap()
 }
 
 /// The entry of a batch at a row-major position.
@@ -75,10 +72,7 @@ fn entry(batch: &HostTensor, ty: &TensorType, index: usize) -> HostTensor {
         let from = batch.as_slice::<T>().unwrap();
         tensor.make_mut::<T>().unwrap().copy_from_slice(&from[index * size..(index + 1) * size]);
     });
-    match &ty.names {
-        Some(names) => tensor.with_names(Some(names.clone())).unwrap(),
-        None => tensor,
-    }
+    tensor.with_names(ty.names.clone()).unwrap()
 }
 
 fn is_close(left: Scalar, right: Scalar) -> bool {
@@ -153,12 +147,14 @@ fn check_all(cases: &[Case]) {
 
 fn elementwise() -> Vec<Case> {
     let unary = UnaryOp::ALL.iter().map(|&op| {
-        let dtype = if Graph::new_unary_takes(op, DType::F32) { DType::F32 } else { DType::S32 };
+        let takes_floats = takes(DType::F32, |graph, x| graph.unary(op, x));
+        let dtype = if takes_floats { DType::F32 } else { DType::S32 };
         let ty = TensorType::new(dtype, [2]);
         case(op.name(), &[ty], move |graph, ids| Ok(vec![graph.unary(op, ids[0])?]))
     });
     let binary = BinaryOp::ALL.iter().map(|&op| {
-        let dtype = if Graph::new_binary_takes(op, DType::F32) { DType::F32 } else { DType::U8 };
+        let takes_floats = takes(DType::F32, |graph, x| graph.binary(op, x, x));
+        let dtype = if takes_floats { DType::F32 } else { DType::U8 };
         let types = [TensorType::new(dtype, [2, 3]), TensorType::new(dtype, [3])];
         case(op.name(), &types, move |graph, ids| {
             Ok(vec![graph.binary(op, ids[0], ids[1])?, graph.binary(op, ids[1], ids[0])?])
@@ -186,23 +182,11 @@ fn name_axes(names: [&str; 2], shape: [usize; 2]) -> TensorType {
     TensorType { names: Some(names.into()), ..f32s(shape) }
 }
 
-trait Takes {
-    fn new_unary_takes(op: UnaryOp, dtype: DType) -> bool;
-    fn new_binary_takes(op: BinaryOp, dtype: DType) -> bool;
-}
-
-impl Takes for Graph {
-    fn new_unary_takes(op: UnaryOp, dtype: DType) -> bool {
-        let mut graph = Graph::new();
-        let x = graph.parameter(0, TensorType::scalar(dtype));
-        graph.unary(op, x).is_ok()
-    }
-
-    fn new_binary_takes(op: BinaryOp, dtype: DType) -> bool {
-        let mut graph = Graph::new();
-        let x = graph.parameter(0, TensorType::scalar(dtype));
-        graph.binary(op, x, x).is_ok()
-    }
+/// Returns true if an op accepts operands of a dtype.
+fn takes(dtype: DType, apply: impl Fn(&mut Graph, ExprId) -> Result<ExprId>) -> bool {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::scalar(dtype));
+    apply(&mut graph, x).is_ok()
 }
 
 fn movement() -> Vec<Case> {
@@ -519,13 +503,13 @@ fn control() -> Vec<Case> {
     let seen: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Ok(()));
     vec![
         case("cond", &[s32s([]), f32s([2])], |graph, ids| {
-            let predicate = graph.greater_than_zero(ids[0])?;
+            let predicate = greater_than_zero(graph, ids[0])?;
             double_or_halve(graph, predicate, ids[1])
         }),
         case("cond of several", &[s32s([]), f32s([2, 2]), s32s([])], |graph, ids| {
             let (mark, mut clauses) = (graph.mark(), Vec::new());
             for (predicate, axis) in [(ids[0], 0), (ids[2], 1)] {
-                let predicate = graph.greater_than_zero(predicate)?;
+                let predicate = greater_than_zero(graph, predicate)?;
                 let start = graph.mark();
                 let sum = graph.sum(ids[1], Some(&[axis]), false)?;
                 let body = graph.traced(start, vec![sum]);
@@ -570,15 +554,9 @@ fn control() -> Vec<Case> {
     ]
 }
 
-trait Threshold {
-    fn greater_than_zero(&mut self, x: ExprId) -> Result<ExprId>;
-}
-
-impl Threshold for Graph {
-    fn greater_than_zero(&mut self, x: ExprId) -> Result<ExprId> {
-        let zero = self.weak_number(Number::Int(0), x)?;
-        self.greater(x, zero)
-    }
+fn greater_than_zero(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let zero = graph.weak_number(Number::Int(0), x)?;
+    graph.greater(x, zero)
 }
 
 /// The name of an op with operands; the rows of the table count as one op.

@@ -1,9 +1,9 @@
 //! Convolutions of every kind and size have the sums of the definition.
 
-use nxla_eval::evaluate;
 use nxla_expr::build::{ConvOptions, WindowPadding};
-use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{DType, HostTensor};
+
+use super::common::evaluate_op;
 
 /// A convolution with two spatial axes.
 #[derive(Clone, Copy, Debug)]
@@ -100,12 +100,7 @@ impl Case {
             feature_groups: self.groups,
             ..ConvOptions::default()
         };
-        let mut graph = Graph::new();
-        let types = operands.each_ref().map(|x| TensorType::new(x.dtype(), x.shape().clone()));
-        let [input, kernel] = [0, 1].map(|at| graph.parameter(at, types[at].clone()));
-        let conv = graph.conv(input, kernel, &options).unwrap();
-        let program = Program::new(&graph, types.to_vec(), &[conv]).unwrap();
-        evaluate(&program, operands.to_vec()).unwrap().remove(0)
+        evaluate_op(&operands, |graph, x| graph.conv(x[0], x[1], &options))
     }
 }
 

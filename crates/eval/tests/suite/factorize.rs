@@ -1,8 +1,12 @@
 //! The product of the factors equals the matrix.
 
+use std::slice::from_ref;
+
 use nxla_eval::evaluate;
-use nxla_expr::{ExprId, Factorization, Graph, Op, Program, Result, TensorType, decompose};
+use nxla_expr::{ExprId, Factorization, Graph, Op, Result, TensorType, decompose};
 use nxla_tensor::{DType, HostTensor, Shape};
+
+use super::common::{evaluate_all, evaluate_op, program_of};
 
 /// Collects the largest errors: of the product, of orthonormal factors, and of diagonals and
 /// triangles.
@@ -93,18 +97,17 @@ impl Check<'_> {
     }
 }
 
-fn factorization_errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
+fn factorization_errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Result<Vec<ExprId>> {
     let wide = if graph.dtype(a).is_complex() { DType::C128 } else { DType::F64 };
     let rank = graph.shape(a).rank() as i64;
     let mut check = Check { graph, a, wide, rank, errors: Vec::new() };
-    let built = match kind {
+    match kind {
         Factorization::Lu => check.lu(),
         Factorization::Qr { complete } => check.qr(complete),
         Factorization::Eigh => check.eigh(),
         Factorization::Svd { full } => check.svd(full),
-    };
-    built.unwrap();
-    check.errors
+    }?;
+    Ok(check.errors)
 }
 
 /// Unordered numbers between -1 and 1.
@@ -126,20 +129,14 @@ fn samples(dtype: DType, shape: &[usize], hermitian: bool) -> HostTensor {
     if !hermitian {
         return tensor;
     }
-    let ty = TensorType::new(dtype, shape);
-    let mut graph = Graph::new();
-    let x = graph.parameter(0, ty.clone());
-    let adjoint = graph.adjoint(x).unwrap();
-    let sum = graph.add(x, adjoint).unwrap();
-    evaluate(&Program::new(&graph, vec![ty], &[sum]).unwrap(), vec![tensor]).unwrap().remove(0)
+    evaluate_op(&[tensor], |graph, x| {
+        let adjoint = graph.adjoint(x[0])?;
+        graph.add(x[0], adjoint)
+    })
 }
 
 fn check(a: &HostTensor, kind: Factorization, composed: bool) {
-    let ty = TensorType::new(a.dtype(), a.shape().clone());
-    let mut graph = Graph::new();
-    let input = graph.parameter(0, ty.clone());
-    let errors = factorization_errors(&mut graph, input, kind);
-    let mut program = Program::new(&graph, vec![ty], &errors).unwrap();
+    let mut program = program_of(from_ref(a), |graph, x| factorization_errors(graph, x[0], kind));
     if composed {
         program = decompose(&program, |_, _| false).unwrap().unwrap();
     }
@@ -208,16 +205,13 @@ fn large_matrices_are_factorized() {
 
 /// The eigenvalues or singular values of a program that reads the vectors too, or the values alone.
 fn values_of(a: &HostTensor, kind: Factorization, alone: bool) -> Vec<f64> {
-    let ty = TensorType::new(a.dtype(), a.shape().clone());
-    let mut graph = Graph::new();
-    let x = graph.parameter(0, ty.clone());
-    let parts = graph.make(Op::Factorize(kind), &[x]).unwrap();
     let values = usize::from(kind != Factorization::Eigh);
     let read = if alone { vec![values] } else { vec![values, 1 - values] };
-    let read: Vec<ExprId> = read.iter().map(|&part| graph.elem(parts, part).unwrap()).collect();
-    let program = Program::new(&graph, vec![ty], &read).unwrap();
-    let values = evaluate(&program, vec![a.clone()]).unwrap().remove(0);
-    values.cast(DType::F64).to_vec().unwrap()
+    let results = evaluate_all(from_ref(a), |graph, x| {
+        let parts = graph.make(Op::Factorize(kind), x)?;
+        read.iter().map(|&part| graph.elem(parts, part)).collect()
+    });
+    results[0].cast(DType::F64).to_vec().unwrap()
 }
 
 /// If only the values are read, the kernels do not compute vectors.
@@ -261,13 +255,10 @@ fn nan_does_not_spread_to_other_matrices() {
     numbers[1] = f64::NAN;
     let a = HostTensor::from_slice(&numbers, [2, 2, 2]).unwrap();
     for &kind in Factorization::ALL {
-        let mut graph = Graph::new();
-        let ty = TensorType::new(DType::F64, a.shape().clone());
-        let x = graph.parameter(0, ty.clone());
-        let parts = graph.make(Op::Factorize(kind), &[x]).unwrap();
-        let part = graph.elem(parts, 0).unwrap();
-        let program = Program::new(&graph, vec![ty], &[part]).unwrap();
-        let part = evaluate(&program, vec![a.clone()]).unwrap().remove(0);
+        let part = evaluate_op(from_ref(&a), |graph, x| {
+            let parts = graph.make(Op::Factorize(kind), x)?;
+            graph.elem(parts, 0)
+        });
         let values = part.to_vec::<f64>().unwrap();
         let (first, second) = values.split_at(values.len() / 2);
         assert!(first.iter().all(|x| x.is_nan()), "{kind:?}");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::program;
+use crate::common::{contents, program, run_unfused};
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
@@ -20,16 +20,13 @@ fn numbers(dtype: DType, shape: &[usize], seed: usize) -> HostTensor {
 /// and with inputs that it may not overwrite.
 fn check(program: Program, inputs: &[HostTensor]) -> usize {
     let program = Arc::new(program);
-    let contents = |results: &[HostTensor]| -> Vec<_> {
-        results.iter().map(|x| (x.dtype(), x.shape().to_vec(), x.bytes().to_vec())).collect()
-    };
     let copies = || -> Vec<HostTensor> {
         let copy = |x: &HostTensor| {
             HostTensor::from_bytes(x.dtype(), x.shape().clone(), x.bytes()).unwrap()
         };
         inputs.iter().map(copy).collect()
     };
-    let expected = Plan::checked(program.clone()).run(copies(), &Hooks::new()).unwrap();
+    let expected = run_unfused(&program, copies());
     let plan = Plan::new(program);
     for given in [copies(), inputs.to_vec()] {
         let found = plan.run(given, &Hooks::new()).unwrap();

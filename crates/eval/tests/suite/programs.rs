@@ -20,20 +20,6 @@ fn operands_promote_and_broadcast() {
 }
 
 #[test]
-fn empty_reductions_are_neutral() {
-    let types = [TensorType::new(DType::F64, [0, 2])];
-    let program = program(&types, |graph, ids| {
-        vec![
-            graph.sum(ids[0], None, false).expect("any axes"),
-            graph.product(ids[0], Some(&[0]), false).expect("any axes"),
-        ]
-    });
-    let results = evaluate(&program, vec![HostTensor::zeros(DType::F64, [0, 2]).unwrap()]).unwrap();
-    assert_eq!(results[0].item().unwrap(), Scalar::Float(0.0));
-    assert_eq!(results[1].as_slice::<f64>().unwrap(), [1.0, 1.0]);
-}
-
-#[test]
 fn long_chains_do_not_recurse() {
     let types = [TensorType::scalar(DType::F32)];
     let program = program(&types, |graph, ids| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use crate::common::program;
+use crate::common::{contents, program, run_unfused};
 use nxla_eval::{EvalError, Hooks, Plan};
 use nxla_expr::build::SliceStart;
 use nxla_expr::{BinaryOp, Program, TensorType};
@@ -12,17 +12,6 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 fn numbers(len: usize, shape: &[usize]) -> HostTensor {
     let elements: Vec<f32> = (0..len).map(|at| ((at * 37 % 101) as f32 - 50.0) / 25.0).collect();
     HostTensor::from_slice(&elements, shape.to_vec()).unwrap()
-}
-
-/// The dtypes, shapes and bytes of results.
-fn contents(results: &[HostTensor]) -> Vec<(DType, Vec<usize>, Vec<u8>)> {
-    let parts = |x: &HostTensor| (x.dtype(), x.shape().to_vec(), x.bytes().to_vec());
-    results.iter().map(parts).collect()
-}
-
-/// Runs a program with each operation as a separate step.
-fn run_unfused(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor> {
-    Plan::checked(program.clone()).run(inputs, &Hooks::new()).unwrap()
 }
 
 #[test]
@@ -197,16 +186,9 @@ fn fused_pairs_match_separate_operations() {
             results
         }));
         // Numbers that no dtype represents exactly.
-        let convert = |x: HostTensor| {
-            let ty = TensorType::new(DType::F64, [1000]);
-            let converted = crate::common::program(&[ty], |graph, ids| {
-                vec![graph.as_type(ids[0], dtype).unwrap()]
-            });
-            Plan::new(Arc::new(converted)).run(vec![x], &Hooks::new()).unwrap().remove(0)
-        };
         let operand = |step: usize| {
             let elements = (0..1000).map(|at| ((at * step % 997) as f64 - 400.0) / 301.0);
-            convert(HostTensor::from_slice(&elements.collect::<Vec<_>>(), [1000]).unwrap())
+            HostTensor::from_vec(elements.collect(), [1000]).unwrap().cast(dtype)
         };
         let inputs = || [37, 101, 211].map(operand).to_vec();
         let expected = run_unfused(&program, inputs());

@@ -1,8 +1,10 @@
 //! Helpers for several tests of this crate.
 
-use nxla_eval::evaluate;
+use std::sync::Arc;
+
+use nxla_eval::{Hooks, Plan, evaluate};
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_tensor::HostTensor;
+use nxla_tensor::{DType, HostTensor};
 
 /// Builds a program with inputs of these types; `build` adds its outputs.
 pub(crate) fn program(
@@ -16,17 +18,43 @@ pub(crate) fn program(
     Program::new(&graph, types.to_vec(), &outputs).expect("the outputs are of this graph")
 }
 
-/// The result of a function of these tensors.
+/// A program of a function of these tensors.
+pub(crate) fn program_of(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Program {
+    let types: Vec<TensorType> =
+        inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect();
+    program(&types, |graph, ids| {
+        build(graph, ids).expect("the test applies ops to operands that they accept")
+    })
+}
+
+/// The results of a function of these tensors.
+pub(crate) fn evaluate_all(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Vec<HostTensor> {
+    evaluate(&program_of(inputs, build), inputs.to_vec()).expect("the run succeeds")
+}
+
+/// The only result of a function of these tensors.
 pub(crate) fn evaluate_op(
     inputs: &[HostTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
 ) -> HostTensor {
-    let types: Vec<TensorType> =
-        inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect();
-    let built = program(&types, |graph, ids| {
-        vec![build(graph, ids).expect("the test applies ops to operands that they accept")]
-    });
-    evaluate(&built, inputs.to_vec()).expect("the run succeeds").remove(0)
+    evaluate_all(inputs, |graph, ids| Ok(vec![build(graph, ids)?])).remove(0)
+}
+
+/// Runs a program with each operation as a separate step.
+pub(crate) fn run_unfused(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor> {
+    Plan::checked(program.clone()).run(inputs, &Hooks::new()).expect("the run succeeds")
+}
+
+/// The dtypes, shapes and bytes of results.
+pub(crate) fn contents(results: &[HostTensor]) -> Vec<(DType, Vec<usize>, Vec<u8>)> {
+    let parts = |x: &HostTensor| (x.dtype(), x.shape().to_vec(), x.bytes().to_vec());
+    results.iter().map(parts).collect()
 }
 
 /// Pseudo-random numbers, which are the same in every run.
