@@ -21,3 +21,12 @@ pub(crate) mod vectors;
 pub(crate) mod window;
 
 pub(crate) use limits::BLOCK_ELEMENTS;
+
+/// Binds a name to a type in an expression.
+macro_rules! with_type {
+    ($name:ident = $found:ty => $body:expr) => {{
+        type $name = $found;
+        $body
+    }};
+}
+pub(crate) use with_type;

@@ -127,43 +127,26 @@ pub(crate) fn accumulator_dtype(dtype: DType) -> DType {
 
 /// Binds a type to the numbers of a dtype that [`compute_dtype`] returns.
 macro_rules! match_number {
-    ($dtype:expr, $t:ident => $body:expr) => {
+    ($dtype:expr, $t:ident => $body:expr) => {{
+        use nxla_tensor::{Complex, DType};
         match $dtype {
-            nxla_tensor::DType::F32 => {
-                type $t = f32;
-                $body
-            }
-            nxla_tensor::DType::U32 | nxla_tensor::DType::S32 => {
-                type $t = u32;
-                $body
-            }
-            nxla_tensor::DType::C64 => {
-                type $t = nxla_tensor::Complex<f32>;
-                $body
-            }
+            DType::F32 => $crate::kernels::with_type!($t = f32 => $body),
+            DType::U32 | DType::S32 => $crate::kernels::with_type!($t = u32 => $body),
+            DType::C64 => $crate::kernels::with_type!($t = Complex<f32> => $body),
             dtype => $crate::kernels::number::match_wide!(dtype, $t => $body),
         }
-    };
+    }};
 }
 pub(crate) use match_number;
 
 /// Binds a type to the numbers of a dtype that [`accumulator_dtype`] returns.
 macro_rules! match_wide {
     ($dtype:expr, $t:ident => $body:expr) => {{
-        use nxla_tensor::DType;
+        use nxla_tensor::{Complex, DType};
         match $dtype {
-            DType::U64 | DType::S64 => {
-                type $t = u64;
-                $body
-            }
-            DType::F64 => {
-                type $t = f64;
-                $body
-            }
-            DType::C128 => {
-                type $t = nxla_tensor::Complex<f64>;
-                $body
-            }
+            DType::U64 | DType::S64 => $crate::kernels::with_type!($t = u64 => $body),
+            DType::F64 => $crate::kernels::with_type!($t = f64 => $body),
+            DType::C128 => $crate::kernels::with_type!($t = Complex<f64> => $body),
             dtype => unreachable!("{dtype} is widened before it is added up"),
         }
     }};

@@ -15,19 +15,13 @@ pub(crate) fn comparison_dtype(dtype: DType) -> DType {
 /// Binds a type to the elements of a dtype that [`comparison_dtype`] returns.
 macro_rules! match_sorted {
     ($dtype:expr, $t:ident => $body:expr) => {{
-        macro_rules! with {
-            ($found:ident) => {{
-                type $t = $found;
-                $body
-            }};
-        }
         match $dtype {
-            DType::U32 => with!(u32),
-            DType::U64 => with!(u64),
-            DType::S32 => with!(i32),
-            DType::S64 => with!(i64),
-            DType::F32 => with!(f32),
-            DType::F64 => with!(f64),
+            DType::U32 => $crate::kernels::with_type!($t = u32 => $body),
+            DType::U64 => $crate::kernels::with_type!($t = u64 => $body),
+            DType::S32 => $crate::kernels::with_type!($t = i32 => $body),
+            DType::S64 => $crate::kernels::with_type!($t = i64 => $body),
+            DType::F32 => $crate::kernels::with_type!($t = f32 => $body),
+            DType::F64 => $crate::kernels::with_type!($t = f64 => $body),
             dtype => unreachable!("{dtype} is widened or refused before it is sorted"),
         }
     }};

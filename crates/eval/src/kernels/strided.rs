@@ -422,26 +422,11 @@ fn write_run<T: Pod>(elements: &[T], target: &mut [T], at: usize, step: isize) {
 macro_rules! match_size {
     ($size:expr, $t:ident => $body:expr) => {
         match $size {
-            1 => {
-                type $t = u8;
-                $body
-            }
-            2 => {
-                type $t = u16;
-                $body
-            }
-            4 => {
-                type $t = u32;
-                $body
-            }
-            8 => {
-                type $t = u64;
-                $body
-            }
-            16 => {
-                type $t = [u64; 2];
-                $body
-            }
+            1 => $crate::kernels::with_type!($t = u8 => $body),
+            2 => $crate::kernels::with_type!($t = u16 => $body),
+            4 => $crate::kernels::with_type!($t = u32 => $body),
+            8 => $crate::kernels::with_type!($t = u64 => $body),
+            16 => $crate::kernels::with_type!($t = [u64; 2] => $body),
             size => unreachable!("no element has {size} bytes"),
         }
     };

@@ -83,18 +83,9 @@ macro_rules! match_field {
     ($dtype:expr, $t:ident => $result:expr) => {{
         use nxla_tensor::{Complex, DType};
         match $dtype {
-            DType::F32 => {
-                type $t = f32;
-                $result
-            }
-            DType::F64 => {
-                type $t = f64;
-                $result
-            }
-            DType::C128 => {
-                type $t = Complex<f64>;
-                $result
-            }
+            DType::F32 => $crate::kernels::with_type!($t = f32 => $result),
+            DType::F64 => $crate::kernels::with_type!($t = f64 => $result),
+            DType::C128 => $crate::kernels::with_type!($t = Complex<f64> => $result),
             dtype => unreachable!("matrices of {dtype} are computed in another dtype"),
         }
     }};
