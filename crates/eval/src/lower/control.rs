@@ -24,24 +24,18 @@ impl BytecodeBuilder {
         let captures: Vec<Value> =
             operands[of.state..].iter().map(|value| self.capture(value)).collect();
         self.levels.push(Vec::new());
-        let inputs = |state: &[Value], borrows: bool| -> Vec<Value> {
-            let state =
-                state.iter().map(|value| if borrows { value.to_borrowed() } else { value.clone() });
-            state.chain(captures.iter().cloned()).collect()
-        };
+        let inputs = |state: Vec<Value>| [state, captures.clone()].concat();
         for value in &mut state {
             value.level = self.depth();
         }
         self.push(Inst::Check);
-        let continues = self.region(&of.condition, &inputs(&state, true));
+        let borrowed = state.iter().map(Value::to_borrowed).collect();
+        let continues = self.region(&of.condition, &inputs(borrowed));
         let leave = self.jump_unless(&continues[0]);
-        let results = self.region(&of.body, &inputs(&state, false));
+        let results = self.region(&of.body, &inputs(state.clone()));
         self.next_state(&state, results);
-        let insts = self.levels.last_mut().expect("the loop");
-        let begin = insts.len();
-        insts.push(Inst::Jump(-distance(begin)));
-        let end = insts.len();
-        insts[leave].set_distance(distance(end - leave));
+        self.push(Inst::Jump(-distance(self.here())));
+        self.end_jump(leave);
         self.end_loop();
         for (capture, operand) in captures.iter().zip(&operands[of.state..]) {
             if capture.location != operand.to_borrowed().location {
@@ -160,13 +154,11 @@ impl BytecodeBuilder {
             self.branch(branch, site, &results);
             leave.push(self.here());
             self.push(Inst::Jump(0));
-            let here = self.here();
-            self.patch(skip, here);
+            self.end_jump(skip);
         }
         self.branch(&otherwise[0], site, &results);
         self.branches -= 1;
-        let here = self.here();
-        leave.into_iter().for_each(|jump| self.patch(jump, here));
+        leave.into_iter().for_each(|jump| self.end_jump(jump));
         results
     }
 
@@ -203,9 +195,10 @@ impl BytecodeBuilder {
         self.levels[self.depth()].len()
     }
 
-    fn patch(&mut self, jump: usize, target: usize) {
-        let depth = self.depth();
-        self.levels[depth][jump].set_distance(distance(target - jump));
+    /// Sets the target of a jump to the next instruction.
+    fn end_jump(&mut self, jump: usize) {
+        let (depth, by) = (self.depth(), distance(self.here() - jump));
+        self.levels[depth][jump].set_distance(by);
     }
 }
 
