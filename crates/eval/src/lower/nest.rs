@@ -6,7 +6,7 @@
 use nxla_expr::{Graph, Op, ReduceOp};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::limits::WIDE_ROW;
 use crate::execute::nest::{
@@ -152,15 +152,17 @@ impl Lowering<'_> {
         let (function, inputs) = code.pair_function?;
         let inputs = inputs.map(usize::from);
         let columns = self.nest.domain.columns;
-        let broadcasts = inputs.map(|input| {
-            let access = &code.inputs[input].access;
-            let is_readable = !matches!(access, Access::Strided(rule) if !rule.has_rows(columns));
-            (Broadcast::of(access, self.nest.domain), is_readable)
-        });
-        let is_repeated = |broadcast| matches!(broadcast, Broadcast::Scalar | Broadcast::PerRow);
-        let is_readable = |(broadcast, is_readable)| is_readable || broadcast != Broadcast::Strided;
-        let fits = broadcasts.into_iter().all(is_readable)
-            && !broadcasts.iter().all(|&(broadcast, _)| is_repeated(broadcast));
+        let accesses = inputs.map(|input| &code.inputs[input].access);
+        let broadcast = |access: &Access| Broadcast::of(access, self.nest.domain);
+        let is_readable = |access: &Access| match access {
+            Access::Strided(rule) if broadcast(access) == Broadcast::Strided => {
+                rule.has_rows(columns)
+            }
+            Access::Strided(_) | Access::Same | Access::Single => true,
+        };
+        let is_repeated =
+            |access: &Access| matches!(broadcast(access), Broadcast::Scalar | Broadcast::PerRow);
+        let fits = accesses.into_iter().all(is_readable) && !accesses.into_iter().all(is_repeated);
         let has_kernel =
             reduce::has_map_reduce_kernel(self.reduce_op(reduction), code.results[0], columns);
         let is_row = reduction.width == Width::Row;
@@ -225,8 +227,8 @@ impl Lowering<'_> {
         let dtype = self.graph.dtype(part.step.id);
         let layout = RowLayout { dtype, per_row: self.nest.domain.columns };
         let operand = self.operand(at, part.step.args[0], Some(layout));
-        let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
-        let results = SmallVec::from_elem(Some(self.reduction_result(at, part)), 1);
+        let operands = smallvec![(operand, Broadcast::None)];
+        let results = smallvec![Some(self.reduction_result(at, part))];
         let work = LoweredWork::Reduce(self.reduce_op(part), dtype);
         LoweredPart { work, width: 1, operands, results, by_row: false }
     }
@@ -244,7 +246,7 @@ impl Lowering<'_> {
         self.cost += code.cost + REDUCTION_COST;
         let operands = self.body_operands(at, part, code, width);
         let operands = inputs.map(|input| operands[input]).into_iter().collect();
-        let results = SmallVec::from_elem(Some(self.reduction_result(at + 1, reduction)), 1);
+        let results = smallvec![Some(self.reduction_result(at + 1, reduction))];
         let rules = inputs.map(|input| match &code.inputs[input].access {
             Access::Strided(rule) => Some(rule.clone()),
             Access::Same | Access::Single => None,
