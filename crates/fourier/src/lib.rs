@@ -9,9 +9,9 @@ use std::cell::RefCell;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use num_complex::Complex;
 use rustc_hash::FxHashMap;
 use rustfft::FftPlanner;
+use rustfft::num_complex::Complex;
 pub use rustfft::{Fft, FftNum};
 
 /// Real numbers whose transforms are cached per thread.

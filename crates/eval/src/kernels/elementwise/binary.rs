@@ -4,8 +4,8 @@
 //! the remainder is the dividend. A shift by a negative count, or by the width or more, returns 0; a right shift of a
 //! signed integer returns the sign bit in every bit.
 
-use num_complex::Complex;
 use nxla_expr::BinaryOp;
+use nxla_tensor::Complex;
 
 use super::division::divided;
 use super::dtype::Compute;

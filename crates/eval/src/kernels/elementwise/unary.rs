@@ -1,7 +1,7 @@
 //! Kernels of one operand.
 
-use num_complex::Complex;
 use nxla_expr::UnaryOp;
+use nxla_tensor::Complex;
 
 use super::binary::copy_kernel;
 use super::dtype::Compute;

@@ -6,7 +6,7 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
-use num_complex::Complex;
+use nxla_tensor::Complex;
 
 type C = Complex<f64>;
 
