@@ -33,7 +33,7 @@ pub(crate) struct LoweredPart {
     pub(crate) width: usize,
     pub(crate) operands: SmallVec<[(TileOperand, Broadcast); 3]>,
     /// The tiles of the results; `None` for results that are not stored.
-    pub(crate) results: SmallVec<[Option<u16>; 2]>,
+    pub(crate) results: SmallVec<[Option<usize>; 2]>,
     /// True if the rows of a tile are computed one by one.
     pub(crate) by_row: bool,
 }
@@ -67,9 +67,9 @@ pub(crate) struct FusedReduction {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TileOperand {
     /// An input of the nest.
-    Input(u16),
+    Input(usize),
     /// A tile: first the results of the nest, then the local tiles.
-    Tile(u16),
+    Tile(usize),
 }
 
 /// A result of the nest.
@@ -80,7 +80,7 @@ pub(crate) struct Output {
     pub(crate) row: usize,
     /// The inputs whose memory the result may reuse, because no part reads them after the result
     /// is written.
-    pub(crate) over: SmallVec<[u16; 2]>,
+    pub(crate) over: SmallVec<[usize; 2]>,
 }
 
 /// The state that all tiles of a run share.
@@ -89,7 +89,7 @@ struct NestRun<'a> {
     nest: &'a TiledNest,
     inputs: SmallVec<[&'a [u8]; 8]>,
     /// The input whose memory each result reuses.
-    taken: SmallVec<[Option<u16>; 4]>,
+    taken: SmallVec<[Option<usize>; 4]>,
 }
 
 impl TiledNest {
@@ -98,10 +98,10 @@ impl TiledNest {
         let (mut results, mut taken) = (Results::new(), SmallVec::new());
         for output in &self.outputs {
             let mut inputs = output.over.iter().copied();
-            let found = inputs.find(|&input| args.is_unique(usize::from(input)));
+            let found = inputs.find(|&input| args.is_unique(input));
             taken.push(found);
             results.push(match found {
-                Some(input) => context::reshape(args.take(usize::from(input)), &output.shape),
+                Some(input) => context::reshape(args.take(input), &output.shape),
                 None => context::fresh(output.dtype, &output.shape)?,
             });
         }
@@ -162,8 +162,8 @@ impl NestRun<'_> {
     /// Runs a part for the tile of `rows` rows that begins at the row `first`.
     fn run_part(&self, part: &LoweredPart, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
         // Move the results out of the list, so that the other tiles can be borrowed.
-        let take = |&tile: &Option<u16>| {
-            tile.map_or(&mut [][..], |tile| std::mem::take(&mut tiles[usize::from(tile)]))
+        let take = |&tile: &Option<usize>| {
+            tile.map_or(&mut [][..], |tile| std::mem::take(&mut tiles[tile]))
         };
         let mut outs: Outs<'_> = part.results.iter().map(take).collect();
         let tile = Tile { run: self, first, tiles };
@@ -199,7 +199,7 @@ impl NestRun<'_> {
         }
         for (tile, out) in part.results.iter().zip(outs) {
             if let Some(tile) = *tile {
-                tiles[usize::from(tile)] = out;
+                tiles[tile] = out;
             }
         }
     }
@@ -207,7 +207,7 @@ impl NestRun<'_> {
     /// The tile that contains a tensor. An input may share the memory of a result.
     fn tile(&self, operand: TileOperand) -> Option<usize> {
         match operand {
-            TileOperand::Tile(tile) => Some(usize::from(tile)),
+            TileOperand::Tile(tile) => Some(tile),
             TileOperand::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
         }
     }
@@ -322,10 +322,9 @@ impl Tile<'_, '_, '_> {
         let size = input.dtype.size();
         match (broadcast, &input.access) {
             (Broadcast::None, _) => {
-                let result = self.run.tile(operand).and_then(|tile| {
-                    part.results.iter().position(|result| result.map(usize::from) == Some(tile))
-                });
-                match result {
+                let tile = self.run.tile(operand);
+                let is_same = |result: &Option<usize>| result.is_some() && *result == tile;
+                match part.results.iter().position(is_same) {
                     Some(result) => code.feed_below(index, result),
                     None => Feed::Whole(self.bytes(operand, part.width * size, rows)),
                 }
@@ -378,8 +377,8 @@ impl Tile<'_, '_, '_> {
     /// All bytes of an input or of a tile.
     fn all(&self, operand: TileOperand) -> &[u8] {
         match operand {
-            TileOperand::Input(input) => self.run.inputs[usize::from(input)],
-            TileOperand::Tile(tile) => &*self.tiles[usize::from(tile)],
+            TileOperand::Input(input) => self.run.inputs[input],
+            TileOperand::Tile(tile) => &*self.tiles[tile],
         }
     }
 

@@ -22,7 +22,6 @@ const REDUCTION_COST: usize = 2;
 
 /// Lowers the nest of a step.
 pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
-    let results = step.results.iter().zip(0..).map(|(&value, tile)| (value, tile));
     let mut last_read = FxHashMap::default();
     for (position, part) in nest.parts.iter().enumerate() {
         last_read.extend(part.step.args.iter().map(|&value| (value, position)));
@@ -33,7 +32,7 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
         inputs: &step.args,
         results: &step.results,
         last_read,
-        tile_of: results.collect(),
+        tile_of: step.results.iter().copied().zip(0..).collect(),
         locals: Vec::new(),
         free: Vec::new(),
         reads: vec![None; step.args.len()],
@@ -73,14 +72,14 @@ struct Lowering<'a> {
     results: &'a [ValueId],
     /// The last part that reads each value.
     last_read: FxHashMap<ValueId, usize>,
-    tile_of: FxHashMap<ValueId, u16>,
+    tile_of: FxHashMap<ValueId, usize>,
     /// Bytes per row of each tile that is not a result, and the tiles that are free.
     locals: Vec<usize>,
-    free: Vec<u16>,
+    free: Vec<usize>,
     /// The reads of each input.
     reads: Vec<Option<InputReads>>,
     /// Bytes per row of each result, and the inputs whose memory it may take.
-    outputs: FxHashMap<ValueId, (usize, SmallVec<[u16; 2]>)>,
+    outputs: FxHashMap<ValueId, (usize, SmallVec<[usize; 2]>)>,
     /// See [`TiledNest::cost`].
     cost: usize,
 }
@@ -305,7 +304,7 @@ impl Lowering<'_> {
         code: &BodyCode,
         width: usize,
         is_tile: impl Fn(usize) -> bool,
-    ) -> SmallVec<[Option<u16>; 2]> {
+    ) -> SmallVec<[Option<usize>; 2]> {
         let results = part.step.results.iter().zip(&code.results).enumerate();
         results
             .map(|(result, (&value, &dtype))| {
@@ -316,7 +315,7 @@ impl Lowering<'_> {
     }
 
     /// The tile of the result of a reduction.
-    fn reduction_result(&mut self, at: usize, part: &NestPart) -> u16 {
+    fn reduction_result(&mut self, at: usize, part: &NestPart) -> usize {
         let per_row = match part.width {
             Width::Total(count) => count,
             Width::Row | Width::Domain => 1,
@@ -326,7 +325,13 @@ impl Lowering<'_> {
     }
 
     /// The tile of a result.
-    fn result(&mut self, at: usize, value: ValueId, layout: RowLayout, producer: Producer) -> u16 {
+    fn result(
+        &mut self,
+        at: usize,
+        value: ValueId,
+        layout: RowLayout,
+        producer: Producer,
+    ) -> usize {
         if self.results.contains(&value) {
             let over = self.dead_inputs(at, layout, producer);
             self.outputs.insert(value, (layout.bytes(), over));
@@ -347,20 +352,20 @@ impl Lowering<'_> {
             None => read,
         };
         *before = Some(InputReads { by_element, last: at });
-        TileOperand::Input(number(input))
+        TileOperand::Input(input)
     }
 
     /// The tile of a value with this many bytes per row.
-    fn tile(&mut self, value: ValueId, row: usize) -> u16 {
+    fn tile(&mut self, value: ValueId, row: usize) -> usize {
         if let Some(&tile) = self.tile_of.get(&value) {
             return tile;
         }
-        let fits = |&tile: &u16| self.locals[usize::from(tile) - self.results.len()] == row;
+        let fits = |&tile: &usize| self.locals[tile - self.results.len()] == row;
         let tile = match self.free.iter().position(fits) {
             Some(at) => self.free.swap_remove(at),
             None => {
                 self.locals.push(row);
-                number(self.results.len() + self.locals.len() - 1)
+                self.results.len() + self.locals.len() - 1
             }
         };
         self.tile_of.insert(value, tile);
@@ -368,7 +373,12 @@ impl Lowering<'_> {
     }
 
     /// The inputs of a layout that no part reads after this part has written a result.
-    fn dead_inputs(&self, at: usize, layout: RowLayout, producer: Producer) -> SmallVec<[u16; 2]> {
+    fn dead_inputs(
+        &self,
+        at: usize,
+        layout: RowLayout,
+        producer: Producer,
+    ) -> SmallVec<[usize; 2]> {
         let is_done = |read: &InputReads| match producer {
             Producer::Body => true,
             Producer::Reduction => read.last < at,
@@ -378,7 +388,7 @@ impl Lowering<'_> {
         let dead = inputs.filter(|(_, (read, value))| {
             read.as_ref().is_some_and(fits) && self.last_read[value] <= at
         });
-        dead.map(|(input, _)| number(input)).collect()
+        dead.map(|(input, _)| input).collect()
     }
 
     /// Frees the tiles of values that no later part reads.
@@ -386,14 +396,10 @@ impl Lowering<'_> {
         for value in step.args.iter().chain(&step.results) {
             let is_dead = self.last_read.get(value).is_none_or(|&last| last <= at);
             let tile = self.tile_of.get(value).copied();
-            let local = tile.filter(|&tile| usize::from(tile) >= self.results.len());
+            let local = tile.filter(|&tile| tile >= self.results.len());
             if let Some(tile) = local.filter(|tile| is_dead && !self.free.contains(tile)) {
                 self.free.push(tile);
             }
         }
     }
-}
-
-fn number(index: usize) -> u16 {
-    u16::try_from(index).expect("a nest has few parts")
 }
