@@ -72,11 +72,11 @@ impl<'a> Region<'a> {
         let mut last_reads = vec![None; schedule.values];
         for (position, step) in schedule.steps.iter().enumerate() {
             for &value in &step.args {
-                last_reads[value as usize] = Some(position);
+                last_reads[value] = Some(position);
             }
         }
         for &value in &schedule.outputs {
-            last_reads[value as usize] = Some(schedule.steps.len());
+            last_reads[value] = Some(schedule.steps.len());
         }
         Self { schedule, values: vec![None; schedule.values], last_reads }
     }
@@ -85,16 +85,15 @@ impl<'a> Region<'a> {
     /// a value twice reads it last at the later operand.
     fn lasts(&self, values: &[ValueId], position: usize) -> SmallVec<[bool; 4]> {
         let mut later = FxHashSet::default();
-        let mut is_last = |value: &ValueId| {
-            self.last_reads[*value as usize] == Some(position) && later.insert(*value)
-        };
+        let mut is_last =
+            |value: &ValueId| self.last_reads[*value] == Some(position) && later.insert(*value);
         let mut lasts: SmallVec<[bool; 4]> = values.iter().rev().map(&mut is_last).collect();
         lasts.reverse();
         lasts
     }
 
     fn value(&self, value: ValueId) -> Value {
-        self.values[value as usize].clone().expect("a value is computed before it is read")
+        self.values[value].clone().expect("a value is computed before it is read")
     }
 }
 
@@ -106,7 +105,7 @@ impl BytecodeBuilder {
             if let Some(value) = value {
                 // The slot belongs to the caller even after the region has released the value.
                 self.retain(input);
-                region.values[*value as usize] = Some(input.clone());
+                region.values[*value] = Some(input.clone());
             }
         }
         for position in 0..schedule.steps.len() {
@@ -141,7 +140,7 @@ impl BytecodeBuilder {
         let types = step.types(schedule.program.graph());
         let site =
             StepContext { schedule, step, operands: &operands, lasts: &lasts, types: &types };
-        let is_read = |value: &ValueId| region.last_reads[*value as usize].is_some();
+        let is_read = |value: &ValueId| region.last_reads[*value].is_some();
         let results = match self.instructions(&site) {
             Some(results) => {
                 self.release_scratch();
@@ -161,12 +160,12 @@ impl BytecodeBuilder {
         };
         for (&value, last) in step.args.iter().zip(lasts) {
             if last {
-                region.values[value as usize] = None;
+                region.values[value] = None;
             }
         }
         for (&value, result) in step.results.iter().zip(results) {
-            match (region.last_reads[value as usize], result) {
-                (Some(_), result) => region.values[value as usize] = result,
+            match (region.last_reads[value], result) {
+                (Some(_), result) => region.values[value] = result,
                 (None, Some(result)) => self.release(&result),
                 (None, None) => {}
             }

@@ -102,9 +102,8 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     }
 
     fn new_value(&mut self) -> ValueId {
-        let value = u32::try_from(self.schedule.values).expect("fewer than 2^32 values");
         self.schedule.values += 1;
-        value
+        self.schedule.values - 1
     }
 
     fn alias(&mut self, id: ExprId) {
@@ -299,12 +298,11 @@ fn drop_unread_results(schedule: &mut Schedule) {
     let uses = count_uses(&schedule.steps, &schedule.outputs, schedule.values);
     for step in &mut schedule.steps {
         let Work::Body(code) = &mut step.work else { continue };
-        let is_read: Vec<bool> =
-            step.results.iter().map(|&value| uses[value as usize] > 0).collect();
+        let is_read: Vec<bool> = step.results.iter().map(|&value| uses[value] > 0).collect();
         // If no result of the body is read, the body is unchanged.
         if is_read.contains(&false) && is_read.contains(&true) {
             code.keep(&is_read);
-            step.results.retain(|value| uses[*value as usize] > 0);
+            step.results.retain(|value| uses[*value] > 0);
         }
     }
 }

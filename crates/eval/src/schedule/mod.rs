@@ -34,7 +34,7 @@ pub(crate) use limits::SMALL_BYTES;
 pub(crate) use nest::{Nest, NestPart, Width};
 
 /// The number of a value: an input of the program, or a result of a step.
-pub(crate) type ValueId = u32;
+pub(crate) type ValueId = usize;
 
 /// A program as an ordered list of steps.
 pub(crate) struct Schedule {
@@ -112,7 +112,7 @@ pub(crate) fn without_names(ty: &TensorType) -> TensorType {
 fn count_uses(steps: &[Step], outputs: &[ValueId], values: usize) -> Vec<u32> {
     let mut uses = vec![0; values];
     for &value in steps.iter().flat_map(|step| &step.args).chain(outputs) {
-        uses[value as usize] += 1;
+        uses[value] += 1;
     }
     uses
 }

@@ -274,7 +274,7 @@ impl<'a> Fuser<'a> {
         for part in parts {
             let types = part.step.types(self.graph());
             for (&value, ty) in part.step.results.iter().zip(types) {
-                if self.uses[value as usize] > inside.get(&value).copied().unwrap_or(0) {
+                if self.uses[value] > inside.get(&value).copied().unwrap_or(0) {
                     results.push((value, ty));
                 }
             }
