@@ -105,13 +105,8 @@ impl Plan {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<HostTensor>, EvalError> {
         self.check_inputs(&inputs)?;
-        let mut inputs = inputs.into_iter().enumerate();
-        let input = |index: usize| {
-            let found = inputs.find(|&(at, _)| at == index);
-            found.expect("inputs are read in order").1
-        };
         let cx = ExecContext::new(hooks, interrupt);
-        let run = |cx: &ExecContext<'_>| self.bytecode.run(cx, input);
+        let run = |cx: &ExecContext<'_>| self.bytecode.run(cx, inputs);
         let results = if self.uses_pool { run_on_pool(&cx, run)? } else { run(&cx)? };
         let types = self.program.output_types();
         Ok(results.into_iter().zip(types).map(|(result, ty)| with_names(result, ty)).collect())

@@ -157,13 +157,8 @@ impl UserFold<'_> {
         accumulator: HostTensor,
         lanes: Option<usize>,
     ) -> Result<HostTensor, Stop> {
-        let (mut element, mut accumulator) = (Some(element), Some(accumulator));
-        let input = |index| match index {
-            0 => element.take().expect("each input is read once"),
-            1 => accumulator.take().expect("each input is read once"),
-            index => self.captures[index - 2].clone(),
-        };
-        let mut results = self.function.run_lanes(self.cx, lanes, input)?;
+        let inputs = [element, accumulator].into_iter().chain(self.captures.iter().cloned());
+        let mut results = self.function.run_lanes(self.cx, lanes, inputs)?;
         Ok(results.pop().expect("the function of a fold has one result"))
     }
 }

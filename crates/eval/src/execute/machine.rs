@@ -28,14 +28,13 @@ struct Machine<'a> {
 }
 
 impl Bytecode {
-    /// Runs the code. `input` returns the operand of an index; it is called in order, for each operand that the code
-    /// reads.
+    /// Runs the code on these operands.
     pub(crate) fn run(
         &self,
         cx: Cx<'_>,
-        input: impl FnMut(usize) -> HostTensor,
+        inputs: impl IntoIterator<Item = HostTensor>,
     ) -> Result<Results, EvalError> {
-        self.run_lanes(cx, None, input)
+        self.run_lanes(cx, None, inputs)
     }
 
     /// Runs code on scalars element by element on vectors of this length.
@@ -43,13 +42,13 @@ impl Bytecode {
         &self,
         cx: Cx<'_>,
         lanes: Option<usize>,
-        mut input: impl FnMut(usize) -> HostTensor,
+        inputs: impl IntoIterator<Item = HostTensor>,
     ) -> Result<Results, EvalError> {
         let mut slots: SmallVec<[Option<HostTensor>; 4]> = SmallVec::new();
         slots.resize(self.slots, None);
-        for (index, slot) in self.inputs.iter().enumerate() {
+        for (slot, input) in self.inputs.iter().zip(inputs) {
             if let Some(slot) = *slot {
-                slots[slot] = Some(input(index));
+                slots[slot] = Some(input);
             }
         }
         let mut scratch = cx.scratch();
@@ -256,7 +255,9 @@ impl Machine<'_> {
                 CallWork::Nest(nest) => nest.run(cx, &mut operands)?,
                 CallWork::Op => dispatch::evaluate(cx, node, &mut operands)?,
                 CallWork::Fold(function) => fold::evaluate(cx, node, function, &operands)?,
-                CallWork::Outlined(code) => code.run(cx, |index| operands.take(index))?,
+                CallWork::Outlined(code) => {
+                    code.run(cx, (0..operands.len()).map(|index| operands.take(index)))?
+                }
             })
         };
         let done = match self.cx.cancel {
