@@ -10,6 +10,7 @@ use crate::kernels::index::{scatter_to_vector, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
 use crate::kernels::number::{Number, compute_dtype, match_number};
 use crate::kernels::ordered::{comparison_dtype, match_order, pick_better, worst};
+use crate::kernels::reduce::Plane;
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -97,8 +98,8 @@ impl AxisPass<'_> {
         finish: impl Fn(A) -> T + Copy + Sync,
     ) -> Result<HostTensor, Fault> {
         let shape = self.x.shape();
-        let (size, inner) = (shape[self.axis], shape[self.axis + 1..].iter().product::<usize>());
-        let (source, block) = (context::slice::<T>(self.x), size * inner);
+        let Plane { count, inner, .. } = Plane::along(shape, self.axis);
+        let (source, block) = (context::slice::<T>(self.x), count * inner);
         context::build(self.x.dtype(), shape, |out: &mut [T]| {
             // An element depends on the element before it, so threads divide rows only.
             cx.rows(out, block, 4 * block, |first, out| {

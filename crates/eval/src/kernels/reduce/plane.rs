@@ -1,6 +1,7 @@
 //! Views of a tensor as an outer, a reduced and an inner part.
 
 use nxla_tensor::{HostTensor, Shape};
+use smallvec::SmallVec;
 
 use crate::context::{Cx, Fault};
 use crate::kernels::movement::permute;
@@ -47,32 +48,25 @@ impl Plane {
         if shape.size() == 0 {
             return None;
         }
-        // Axes of size 1 may count as reduced or as kept.
-        let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
-        let Some(first) = reduced.next() else {
-            return Some(Self { times: 1, outer: shape.size(), count: 1, inner: 1 });
-        };
-        let last = reduced.last().unwrap_or(first);
-        let together = (first..=last).all(|axis| is_reduced(axis) || shape[axis] == 1);
-        let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
-        if together {
-            return Some(Self {
-                times: 1,
-                outer: size(0..first),
-                count: size(first..last + 1),
-                inner: size(last + 1..shape.rank()),
-            });
+        // Neighboring axes that are reduced, or kept, and their elements. Axes of size 1 may count as either.
+        let mut parts: SmallVec<[(bool, usize); 4]> = SmallVec::new();
+        for axis in (0..shape.rank()).filter(|&axis| shape[axis] != 1) {
+            match parts.last_mut() {
+                Some((kind, size)) if *kind == is_reduced(axis) => *size *= shape[axis],
+                _ => parts.push((is_reduced(axis), shape[axis])),
+            }
         }
-        let is_kept = |axis: usize| !is_reduced(axis) && shape[axis] != 1;
-        let mut kept = (0..shape.rank()).filter(|&axis| is_kept(axis));
-        let first = kept.next()?;
-        let between = first..kept.next_back().unwrap_or(first) + 1;
-        between.clone().all(|axis| is_kept(axis) || shape[axis] == 1).then(|| Self {
-            times: size(0..between.start),
-            outer: size(between.clone()),
-            count: size(between.end..shape.rank()),
-            inner: 1,
-        })
+        let (times, outer, count, inner) = match parts[..] {
+            [] => (1, 1, 1, 1),
+            [(false, outer)] => (1, outer, 1, 1),
+            [(true, count)] => (1, 1, count, 1),
+            [(false, outer), (true, count)] => (1, outer, count, 1),
+            [(true, count), (false, inner)] => (1, 1, count, inner),
+            [(false, outer), (true, count), (false, inner)] => (1, outer, count, inner),
+            [(true, times), (false, outer), (true, count)] => (times, outer, count, 1),
+            _ => return None,
+        };
+        Some(Self { times, outer, count, inner })
     }
 }
 
