@@ -262,25 +262,24 @@ impl BytecodeBuilder {
         let ([left, right], ty) = (site.operands, &site.types[0]) else { return None };
         let product = Product::in_dtype(dot, &left.ty, &right.ty, ty.dtype)?;
         let level = left.level.max(right.level);
-        let mut operands = [Span::new(0, 0); 2];
-        for (index, (value, side)) in
-            [(left, &product.left), (right, &product.right)].into_iter().enumerate()
-        {
-            let there = self.small(value)?;
-            operands[index] = match &side.order {
-                None => there,
-                Some(rule) => {
-                    let to = self.scratch(value.ty.byte_size(), value.level);
-                    self.read(rule, value, to, value.level);
-                    to
-                }
-            };
-        }
+        let operands = [
+            self.small_in_order(left, product.left.order.as_ref())?,
+            self.small_in_order(right, product.right.order.as_ref())?,
+        ];
         let (result, to) = self.result(ty.clone(), level);
         let product = Box::new(product);
         self.push_at(level, Elements::Product { product, operands, to });
         self.pad(to, ty.dtype.size(), level);
         Some(result)
+    }
+
+    /// The span of a small value, or of a copy with its elements in this order.
+    fn small_in_order(&mut self, value: &Value, order: Option<&Strided>) -> Option<Span> {
+        let span = self.small(value)?;
+        let Some(rule) = order else { return Some(span) };
+        let to = self.scratch(value.ty.byte_size(), value.level);
+        self.read(rule, value, to, value.level);
+        Some(to)
     }
 }
 
