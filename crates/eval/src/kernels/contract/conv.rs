@@ -8,7 +8,7 @@
 use nxla_expr::Conv;
 use nxla_tensor::{HostTensor, Shape, inverse_permutation};
 
-use super::matmul::{Factor, Sizes, matmul};
+use super::matmul::{Factor, Factors, Sizes, matmul};
 use super::{depthwise, direct, phases};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::matrix::Kernels;
@@ -108,7 +108,7 @@ impl Geometry {
                 1 => (factor(kernel, false), factor(input, true)),
                 _ => (factor(input, false), factor(kernel, false)),
             };
-            return matmul(cx, sizes, left, right, out);
+            return matmul(cx, Factors { sizes, left, right }, out);
         }
         if self.group_outputs == 1 {
             depthwise::run(cx, self, input, kernel, out);

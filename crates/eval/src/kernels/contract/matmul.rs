@@ -36,14 +36,17 @@ impl<T> Factor<'_, T> {
     }
 }
 
+/// The operands of a batch of products.
+#[derive(Clone, Copy)]
+pub(crate) struct Factors<'a, T> {
+    pub(crate) sizes: Sizes,
+    pub(crate) left: Factor<'a, T>,
+    pub(crate) right: Factor<'a, T>,
+}
+
 /// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`.
-pub(super) fn matmul<T: Number + Kernels>(
-    cx: Cx<'_>,
-    sizes: Sizes,
-    left: Factor<'_, T>,
-    right: Factor<'_, T>,
-    out: &mut [T],
-) {
+pub(super) fn matmul<T: Number + Kernels>(cx: Cx<'_>, factors: Factors<'_, T>, out: &mut [T]) {
+    let Factors { sizes, left, right } = factors;
     let Sizes { rows, inner, columns, .. } = sizes;
     if inner == 0 || out.is_empty() {
         // Each result is an empty sum.
@@ -53,10 +56,10 @@ pub(super) fn matmul<T: Number + Kernels>(
     let one = |index: usize, out: &mut [T]| {
         let (left, right) =
             (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
-        product(cx, sizes, left, right, out);
+        product(cx, Factors { sizes, left, right }, out);
     };
     if small::applies(sizes) {
-        return small::multiply(cx, sizes, left, right, out);
+        return small::multiply(cx, factors, out);
     }
     if sizes.batches == 1 {
         return one(0, out);
@@ -68,14 +71,8 @@ pub(super) fn matmul<T: Number + Kernels>(
     });
 }
 
-fn product<T: Number + Kernels>(
-    cx: Cx<'_>,
-    sizes: Sizes,
-    left: Factor<'_, T>,
-    right: Factor<'_, T>,
-    out: &mut [T],
-) {
-    let Sizes { rows, inner, columns, .. } = sizes;
+fn product<T: Number + Kernels>(cx: Cx<'_>, factors: Factors<'_, T>, out: &mut [T]) {
+    let Factors { sizes: Sizes { rows, inner, columns, .. }, left, right } = factors;
     if inner == 1 {
         return outer(cx, left.elements, right.elements, out);
     }
@@ -86,7 +83,7 @@ fn product<T: Number + Kernels>(
         return times_vector(cx, right, left.elements, out);
     }
     if let Some(multiply) = T::PRODUCT {
-        return blocked(cx, multiply, sizes, left, right, out);
+        return blocked(cx, multiply, factors, out);
     }
     cx.rows(out, columns, inner * columns, |first, out| {
         let mut scratch = cx.scratch();
@@ -125,20 +122,14 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
 }
 
 /// A large product, split among threads.
-fn blocked<T: Number>(
-    cx: Cx<'_>,
-    multiply: Product<T>,
-    sizes: Sizes,
-    left: Factor<'_, T>,
-    right: Factor<'_, T>,
-    out: &mut [T],
-) {
+fn blocked<T: Number>(cx: Cx<'_>, multiply: Product<T>, factors: Factors<'_, T>, out: &mut [T]) {
+    let Factors { sizes, left, right } = factors;
     let Sizes { rows, inner, columns, .. } = sizes;
     // A multiplication is much cheaper than a copy of an element. More tiles than threads, so that
     // one delayed thread does not delay the whole product, but few, because each packs its operands.
     let pays = cx.pays(out.len().saturating_mul(inner.div_ceil(16)));
     if !pays {
-        return multiply(sizes, left, right, 1, out);
+        return multiply(factors, 1, out);
     }
     let tiles = 2 * cx.threads();
     // Cancellation is checked between strips of rows.
@@ -154,6 +145,6 @@ fn blocked<T: Number>(
         let rows = out.len() / columns;
         let elements = &left.elements[strip * height * inner..][..rows * inner];
         let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
-        cx.install(|| multiply(sizes, left, right, tiles, out));
+        cx.install(|| multiply(Factors { sizes, left, right }, tiles, out));
     }
 }

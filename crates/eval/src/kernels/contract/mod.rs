@@ -17,7 +17,7 @@ use crate::kernels::elementwise::convert;
 use crate::kernels::number::{compute_dtype, match_number};
 use crate::kernels::strided::Strided;
 use matmul::matmul;
-pub(crate) use matmul::{Factor, Sizes};
+pub(crate) use matmul::{Factor, Factors, Sizes};
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,
@@ -107,7 +107,7 @@ impl Product {
         let sizes = Sizes { batches: self.batches, rows, inner: self.left.contract, columns };
         match_number!(self.dtype, T => {
             let (left, right) = (self.left.factor::<T>(left), self.right.factor::<T>(right));
-            matmul(cx, sizes, left, right, bytemuck::cast_slice_mut(out));
+            matmul(cx, Factors { sizes, left, right }, bytemuck::cast_slice_mut(out));
         });
     }
 }

@@ -1,7 +1,7 @@
 //! Products with so few multiplications that setting up a large product takes longer, alone or in a
 //! batch.
 
-use super::matmul::{Factor, Sizes};
+use super::matmul::{Factor, Factors, Sizes};
 use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::SMALL_PRODUCT;
@@ -20,14 +20,8 @@ pub(super) fn applies(sizes: Sizes) -> bool {
 }
 
 /// Multiplies each pair of matrices. One task multiplies a part of the batch.
-pub(super) fn multiply<T: Number>(
-    cx: Cx<'_>,
-    sizes: Sizes,
-    left: Factor<'_, T>,
-    right: Factor<'_, T>,
-    out: &mut [T],
-) {
-    let Sizes { rows, inner, columns, .. } = sizes;
+pub(super) fn multiply<T: Number>(cx: Cx<'_>, factors: Factors<'_, T>, out: &mut [T]) {
+    let Factors { sizes: Sizes { rows, inner, columns, .. }, left, right } = factors;
     // Sums are accumulated side by side along the longer axis of a result: `(a b)^T = b^T a^T`.
     let (one, several, lines, width, steps) = if columns >= rows {
         (left, right, rows, columns, Steps { inner: 1, outer: columns })

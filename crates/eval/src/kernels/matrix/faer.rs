@@ -5,7 +5,7 @@ use nxla_factor::{FactorElement, Matrix, Multiply};
 use nxla_tensor::Complex;
 
 use super::{Cholesky, Factorize, Kernels, Product, Substitute};
-use crate::kernels::contract::{Factor, Sizes};
+use crate::kernels::contract::{Factors, Sizes};
 use crate::kernels::linalg::Triangle;
 
 macro_rules! kernels {
@@ -24,14 +24,8 @@ impl Kernels for Complex<f32> {
     const PRODUCT: Option<Product<Self>> = Some(multiply);
 }
 
-fn multiply<T: Multiply>(
-    sizes: Sizes,
-    left: Factor<'_, T>,
-    right: Factor<'_, T>,
-    tiles: usize,
-    out: &mut [T],
-) {
-    let Sizes { rows, inner, columns, .. } = sizes;
+fn multiply<T: Multiply>(factors: Factors<'_, T>, tiles: usize, out: &mut [T]) {
+    let Factors { sizes: Sizes { rows, inner, columns, .. }, left, right } = factors;
     let (elements, transposed) = (left.elements, left.inner_first);
     let left = Matrix { elements, rows, columns: inner, transposed };
     let (elements, transposed) = (right.elements, !right.inner_first);

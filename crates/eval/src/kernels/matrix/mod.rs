@@ -10,11 +10,11 @@ mod none;
 
 use nxla_expr::Factorization;
 
-use crate::kernels::contract::{Factor, Sizes};
+use crate::kernels::contract::Factors;
 use crate::kernels::linalg::Triangle;
 
 /// Writes one product, split into about this many parts for threads.
-pub(crate) type Product<T> = fn(Sizes, Factor<'_, T>, Factor<'_, T>, usize, &mut [T]);
+pub(crate) type Product<T> = fn(Factors<'_, T>, usize, &mut [T]);
 
 /// Writes the lower-triangular factor of a matrix of this side; returns whether the matrix is
 /// positive definite.
