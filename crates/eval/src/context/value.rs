@@ -52,9 +52,7 @@ pub(crate) fn build_bytes(
     shape: &Shape,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<HostTensor, Fault> {
-    let mut result = fresh(dtype, shape)?;
-    fill(bytes_mut(&mut result));
-    Ok(result)
+    build(dtype, shape, fill)
 }
 
 /// The same elements under another shape of the same size. A unique handle stays unique.

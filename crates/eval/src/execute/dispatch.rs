@@ -76,16 +76,10 @@ pub(super) fn empty_results(node: NodeRef<'_>) -> Result<Option<Results>, Fault>
 /// Returns an error if memory is not available for a result.
 fn require_memory(ty: &TensorType) -> Result<(), Fault> {
     let (dtype, shape) = (ty.dtype, &ty.shape);
-    match shape.checked_byte_size(dtype) {
-        Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
-        Some(bytes) if isize::try_from(bytes).is_ok() => {
-            if is_available(bytes) {
-                Ok(())
-            } else {
-                Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into())
-            }
-        }
-        Some(_) | None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
+    match shape.checked_byte_size(dtype).filter(|&bytes| isize::try_from(bytes).is_ok()) {
+        Some(bytes) if bytes <= LARGE_RESULT || is_available(bytes) => Ok(()),
+        Some(bytes) => Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into()),
+        None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
     }
 }
 
