@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use nxla_expr::{BinaryOp, UnaryOp};
 use nxla_tensor::{DType, HostTensor};
 
-use super::common::evaluate_op;
+use super::common::{evaluate_op, tensor};
 
 const INFINITE: f64 = f64::INFINITY;
 
@@ -65,8 +65,7 @@ fn singles() -> Vec<f32> {
 }
 
 fn vector<T: nxla_tensor::Element>(numbers: &[T]) -> HostTensor {
-    HostTensor::from_slice(numbers, [numbers.len()])
-        .expect("the shape has the size of the elements")
+    tensor(numbers, [numbers.len()])
 }
 
 fn unary<T: nxla_tensor::Element>(op: UnaryOp, numbers: &[T]) -> Vec<T> {

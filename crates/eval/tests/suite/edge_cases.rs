@@ -2,13 +2,9 @@
 
 use nxla_expr::build::{ConvOptions, Cumulative, FftNorm, SliceStart, WindowOptions};
 use nxla_expr::{ExprId, Graph, Padding, ReduceOp, TensorType};
-use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
+use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
-use super::common::{evaluate_all, evaluate_op};
-
-fn tensor<T: Element>(elements: &[T], shape: impl Into<Shape>) -> HostTensor {
-    HostTensor::from_slice(elements, shape).unwrap()
-}
+use super::common::{evaluate_all, evaluate_op, tensor};
 
 fn numbers(tensor: &HostTensor) -> Vec<f64> {
     (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use nxla_expr::build::FftNorm;
 use nxla_tensor::{Complex, DType, HostTensor};
 
-use super::common::evaluate_op;
+use super::common::{evaluate_op, tensor};
 
 /// Computes the transform by its definition, in double precision.
 fn direct_transform(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
@@ -32,12 +32,6 @@ fn fourier(x: HostTensor, length: usize, axis: i64, inverse: bool) -> Vec<Comple
     found.cast(DType::C128).to_vec().expect("spectra are complex")
 }
 
-fn tensor(numbers: &[f64], shape: &[usize], dtype: DType) -> HostTensor {
-    HostTensor::from_slice(numbers, shape)
-        .expect("the shape has the size of the elements")
-        .cast(dtype)
-}
-
 #[test]
 fn real_transforms_of_any_length() {
     for length in (1..=17).chain([64, 70, 100, 131, 132]) {
@@ -46,7 +40,7 @@ fn real_transforms_of_any_length() {
                 let line: Vec<f64> = (0..size).map(|j| (j * j % 7) as f64 - 2.5).collect();
                 // Complex lines are transformed by another plan, in double precision.
                 for dtype in [DType::F64, DType::C128] {
-                    let found = fourier(tensor(&line, &[size], dtype), length, 0, inverse);
+                    let found = fourier(tensor(&line, [size]).cast(dtype), length, 0, inverse);
                     for (found, expected) in
                         found.iter().zip(direct_transform(&line, length, inverse))
                     {
@@ -62,7 +56,7 @@ fn real_transforms_of_any_length() {
 #[test]
 fn lines_are_transformed_independently() {
     let numbers = [1.0, f64::NAN, 2.0, 0.0, 3.0, 1e200, 4.0, 0.0];
-    let found = fourier(tensor(&numbers, &[4, 2], DType::C128), 4, 0, false);
+    let found = fourier(tensor(&numbers, [4, 2]).cast(DType::C128), 4, 0, false);
     let first: Vec<Complex<f64>> = found.iter().step_by(2).copied().collect();
     let whole = |re: f64, im: f64| Complex::new(re, im);
     let expected = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
@@ -83,8 +77,8 @@ fn columns_are_transformed_like_rows() {
             .copied()
             .collect();
         for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
-            let columns = fourier(tensor(&numbers, &shape, dtype), length, 1, true);
-            let lines = tensor(&transposed, &[matrices, inner, count], dtype);
+            let columns = fourier(tensor(&numbers, shape).cast(dtype), length, 1, true);
+            let lines = tensor(&transposed, [matrices, inner, count]).cast(dtype);
             let lines = fourier(lines, length, 2, true);
             for (at, &found) in columns.iter().enumerate() {
                 let (matrix, row, column) =

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use nxla_expr::ExprId;
 use nxla_tensor::{DType, Element, HostTensor};
 
-use super::common::{evaluate_op, random_bits};
+use super::common::{evaluate_op, random_bits, tensor};
 
 fn sort(x: &HostTensor, axis: i64, descending: bool) -> HostTensor {
     evaluate_op(from_ref(x), |g, x| g.sort(x[0], axis, descending, true))
@@ -15,10 +15,6 @@ fn order(x: &HostTensor, axis: i64, descending: bool) -> Vec<i64> {
     let order =
         evaluate_op(from_ref(x), |g, x| g.argsort(x[0], axis, descending, true, DType::S64));
     order.to_vec().expect("positions are integers")
-}
-
-fn tensor<T: Element>(elements: &[T], shape: &[usize]) -> HostTensor {
-    HostTensor::from_slice(elements, shape).expect("the shape has the size of the elements")
 }
 
 /// Sorts in both directions, along adjacent and strided elements, for lengths around multiples of
@@ -31,7 +27,7 @@ fn every_dtype_is_sorted_by_value() {
         for (count, inner) in [(1, 1), (4, 1), (7, 1), (8, 2), (5, 3)] {
             let numbers: Vec<i64> =
                 (0..2 * count * inner).map(|at| at as i64 * 37 % 11 + least).collect();
-            let x = tensor(&numbers, &[2, count, inner]).cast(dtype);
+            let x = tensor(&numbers, [2, count, inner]).cast(dtype);
             for descending in [false, true] {
                 let (sorted, order) = (sort(&x, 1, descending), order(&x, 1, descending));
                 for run in 0..2 * inner {
@@ -53,12 +49,12 @@ fn every_dtype_is_sorted_by_value() {
 
 #[test]
 fn nan_sorts_last_and_zeros_keep_their_order() {
-    let x = tensor(&[0.0_f32, f32::NAN, -0.0, f32::INFINITY, -1.0, -f32::NAN, 0.0], &[7]);
+    let x = tensor(&[0.0_f32, f32::NAN, -0.0, f32::INFINITY, -1.0, -f32::NAN, 0.0], [7]);
     assert_eq!(order(&x, 0, false), [4, 0, 2, 6, 3, 1, 5]);
     assert_eq!(order(&x, 0, true), [1, 5, 3, 0, 2, 6, 4]);
     for (inner, shape) in [(1, [7, 1]), (2, [4, 2])] {
         let column = [0.0_f32, 1.0, -0.0, 1.0, -1.0, 1.0, 0.0, 1.0];
-        let x = tensor(&column[..shape[0] * shape[1]], &shape);
+        let x = tensor(&column[..shape[0] * shape[1]], shape);
         for descending in [false, true] {
             let sorted = sort(&x, 0, descending).to_vec::<f32>().expect("the dtype stays");
             let zeros = sorted.iter().step_by(inner).filter(|x| **x == 0.0);
@@ -73,7 +69,7 @@ const COUNTS: [usize; 8] = [0, 1, 2, 1000, 4096, 4097, 70_001, 300_003];
 
 /// Keys of 32, 64 and 128 bits: elements, and elements with their positions.
 fn check_run<T: Element + Ord + std::fmt::Debug>(elements: &[T]) {
-    let x = tensor(elements, &[elements.len()]);
+    let x = tensor(elements, [elements.len()]);
     let mut expected: Vec<(T, i64)> = elements.iter().copied().zip(0..).collect();
     expected.sort();
     let found = sort(&x, 0, false).to_vec::<T>().expect("the dtype stays");
@@ -127,7 +123,7 @@ fn top_k_equals_the_first_sorted_elements() {
         for (rows, size, k) in [(1, 400_000, 100), (5, 300, 7), (2, 1, 1), (3, 90, 90), (0, 9, 2)] {
             let numbers: Vec<i64> =
                 (0..rows * size).map(|at| (at * 7919 % 10_007) as i64).collect();
-            let x = tensor(&numbers, &[rows, size]).cast(dtype);
+            let x = tensor(&numbers, [rows, size]).cast(dtype);
             let values = evaluate_op(from_ref(&x), |g, x| Ok::<ExprId, _>(g.top_k(x[0], k)?.0));
             let found = top_k_indices(&x, k);
             for row in 0..rows {
@@ -147,5 +143,5 @@ fn top_k_equals_the_first_sorted_elements() {
 fn top_k_selects_nan_first_and_ties_zeros() {
     let mut x = vec![-1.0_f32; 100];
     (x[3], x[50], x[70], x[71]) = (0.0, f32::NAN, -0.0, f32::INFINITY);
-    assert_eq!(top_k_indices(&tensor(&x, &[100]), 5), [50, 71, 3, 70, 0]);
+    assert_eq!(top_k_indices(&tensor(&x, [100]), 5), [50, 71, 3, 70, 0]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_eval::{Hooks, Plan, evaluate};
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor, Shape};
 
 /// Builds a program with inputs of these types; `build` adds its outputs.
 pub(crate) fn program(
@@ -16,6 +16,11 @@ pub(crate) fn program(
         types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
     let outputs = build(&mut graph, &inputs);
     Program::new(&graph, types.to_vec(), &outputs).expect("the outputs are of this graph")
+}
+
+/// A tensor of these elements.
+pub(crate) fn tensor<T: Element>(elements: &[T], shape: impl Into<Shape>) -> HostTensor {
+    HostTensor::from_slice(elements, shape).expect("the shape has the size of the elements")
 }
 
 /// A program of a function of these tensors.
