@@ -69,14 +69,8 @@ impl BodyCode {
         args: &mut Args<'_>,
         lanes: Option<usize>,
     ) -> Result<Results, Fault> {
-        let vector;
-        let shape = match lanes {
-            None => &self.shape,
-            Some(count) => {
-                vector = Shape::from([count]);
-                &vector
-            }
-        };
+        let vector = lanes.map(|count| Shape::from([count]));
+        let shape = vector.as_ref().unwrap_or(&self.shape);
         let len = shape.size();
         let (mut reused, mut results) = (ReusedOperands::new(), Results::new());
         for &dtype in &self.results {

@@ -229,15 +229,10 @@ fn extent<K: Key>(keys: &[K]) -> (K, K) {
 }
 
 /// The buffers with which a thread sorts buckets.
+#[derive(Default)]
 struct SortBuffers<K> {
     keys: Vec<K>,
     counts: Vec<[u32; COUNTERS]>,
-}
-
-impl<K> Default for SortBuffers<K> {
-    fn default() -> Self {
-        Self { keys: Vec::new(), counts: Vec::new() }
-    }
 }
 
 /// The digits by which a bucket is sorted: multiples of `1 << bottom` above the least key.

@@ -106,8 +106,8 @@ pub(super) fn sort(
     let sorted = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(x.dtype(), shape, |out: &mut [T]| {
-            each_run(cx, plane, out, |first, out: &mut [T], inner| {
-                sort_run(cx, &elements[first..], inner, attributes.descending, out);
+            each_run(cx, plane, out, |first, out| {
+                sort_run(cx, &elements[first..], plane.inner, attributes.descending, out);
             });
         })?
     });
@@ -126,8 +126,8 @@ pub(super) fn argsort(
     let positions = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(DType::S64, shape, |out: &mut [i64]| {
-            each_run(cx, plane, out, |first, out: &mut [i64], inner| {
-                argsort_run(cx, &elements[first..], inner, attributes.descending, out);
+            each_run(cx, plane, out, |first, out| {
+                argsort_run(cx, &elements[first..], plane.inner, attributes.descending, out);
             });
         })?
     });
@@ -207,13 +207,13 @@ fn read_run<T: Copy, K>(
     run.for_each(|(at, (out, &x))| *out = key(first + at, x));
 }
 
-/// Calls `sort` for each run along the axis. The arguments are the position of its first element,
-/// the result from this element to the end of the block, and the distance between its elements.
+/// Calls `sort` for each run along the axis. The arguments are the position of its first element, and the result from
+/// this element to the end of the block.
 fn each_run<R: Send>(
     cx: Cx<'_>,
     plane: Plane,
     out: &mut [R],
-    sort: impl Fn(usize, &mut [R], usize) + Sync,
+    sort: impl Fn(usize, &mut [R]) + Sync,
 ) {
     let Plane { count, inner, .. } = plane;
     let block = count * inner;
@@ -222,7 +222,7 @@ fn each_run<R: Send>(
     cx.rows(out, block, cost, |first, out| {
         for (index, out) in out.chunks_exact_mut(block).enumerate() {
             for column in 0..inner {
-                sort((first + index) * block + column, &mut out[column..], inner);
+                sort((first + index) * block + column, &mut out[column..]);
             }
         }
     });
