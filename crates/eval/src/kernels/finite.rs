@@ -23,6 +23,7 @@ pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
 fn describe_element(tensor: &HostTensor, position: usize) -> (Vec<usize>, String) {
     let (re, im) = tensor.get(position).parts();
     let value = match tensor.dtype() {
+        DType::C64 | DType::C128 if im.is_sign_negative() => format!("{re}-{}i", im.abs()),
         DType::C64 | DType::C128 => format!("{re}+{im}i"),
         _ => re.to_string(),
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nxla_eval::{EvalError, Hooks, Plan, first_nan, first_not_finite};
 use nxla_expr::build::Cumulative;
 use nxla_expr::{ExprId, Program, TensorType};
-use nxla_tensor::{DType, HostTensor, Scalar};
+use nxla_tensor::{Complex, DType, HostTensor, Scalar};
 
 use super::common::program;
 
@@ -107,6 +107,9 @@ fn finds_the_first_non_finite_element() {
     assert_eq!(first_not_finite(&tensor), Some((vec![1, 0], "NaN".into())));
     let half = HostTensor::from_slice(&[1.0_f32, -f32::INFINITY], [2]).unwrap().cast(DType::F16);
     assert_eq!(first_not_finite(&half), Some((vec![1], "-inf".into())));
+    let complex = [Complex::new(1.0, 0.0), Complex::new(f64::NAN, -1.0)];
+    let complex = HostTensor::from_slice(&complex, [2]).unwrap();
+    assert_eq!(first_not_finite(&complex), Some((vec![1], "NaN-1i".into())));
     let whole = HostTensor::from_slice(&[1_i32], [1]).unwrap();
     assert_eq!(first_not_finite(&whole), None);
     let mask = HostTensor::from_slice(&[f32::INFINITY, f32::NAN], [2]).unwrap();
