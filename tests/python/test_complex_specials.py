@@ -124,6 +124,32 @@ def test_logarithms_of_huge_numbers(name, compiler):
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_logarithms_and_inverse_tangents_near_their_singular_points(dtype, compiler):
+    distances = [1e-18, 1e-25, 1e-30] if dtype == "c64" else [1e-18, 1e-120, 1e-160, 1e-200]
+    singular = {"log1p": (-1, 1j), "atanh": (1, 1j), "atan": (1j, 1)}
+    for name, (point, direction) in singular.items():
+        z = nx.tensor([point + distance * direction for distance in distances], dtype)
+        found = np.asarray(nx.jit(getattr(nx, name), compiler=compiler)(z))
+        log = np.log(distances)
+        if name == "log1p":
+            wanted = log + RIGHT * 1j
+        else:
+            near = (math.log(2) - log) / 2
+            wanted = near + 1j * np.pi / 4 if name == "atanh" else np.pi / 4 + 1j * near
+        np.testing.assert_allclose(found, wanted, rtol=1e-6 if dtype == "c64" else 1e-14)
+
+
+@pytest.mark.parametrize("name", ["atan", "atanh"])
+def test_inverse_tangents_of_huge_numbers_with_a_nan_part(name, compiler):
+    z = np.array([complex(1e154, np.nan), complex(np.nan, 1e300), complex(8.0, np.nan)])
+    found = np.asarray(nx.jit(getattr(nx, name), compiler=compiler)(nx.tensor(z)))
+    with np.errstate(all="ignore"):
+        wanted = FUNCTIONS[name](z)
+    np.testing.assert_array_equal(np.isnan(found.real), np.isnan(wanted.real))
+    np.testing.assert_array_equal(np.isnan(found.imag), np.isnan(wanted.imag))
+
+
 INF, NAN, RIGHT = np.inf, np.nan, np.pi / 2
 #: Values of Annex G of C17 as listed in the Array API standard: the parts of the argument, then of
 #: the result. `None` is a zero of unspecified sign, and "right" is pi/2 with unspecified sign.

@@ -30,6 +30,7 @@ enum Formula {
     /// The operation of StableHLO.
     Native,
     Exp,
+    Log1p,
     Sinh,
     Cosh,
     Atanh,
@@ -55,9 +56,9 @@ fn method(op: UnaryOp) -> Option<(Symmetry, Formula)> {
         UnaryOp::Cos => Some((Symmetry::Even, Formula::Cos)),
         UnaryOp::Cosh => Some((Symmetry::Even, Formula::Cosh)),
         UnaryOp::Exp => Some((Symmetry::Neither, Formula::Exp)),
+        UnaryOp::Log1p => Some((Symmetry::Neither, Formula::Log1p)),
         UnaryOp::Expm1
         | UnaryOp::Log
-        | UnaryOp::Log1p
         | UnaryOp::Sqrt
         | UnaryOp::Acos
         | UnaryOp::Acosh => Some((Symmetry::Neither, Formula::Native)),
@@ -273,6 +274,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         match formula {
             Formula::Native => self.call(name, (a, b)),
             Formula::Exp => self.exp((a, b)),
+            Formula::Log1p => self.log1p((a, b)),
             Formula::Sinh => self.sinh((a, b)),
             Formula::Cosh => self.cosh((a, b)),
             Formula::Atanh => self.atanh((a, b)),
@@ -293,10 +295,46 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.parts(w)
     }
 
-    /// Computes `atanh`, which maps the first quadrant to itself.
-    fn atanh(&mut self, z: Parts) -> Parts {
-        let (u, v) = self.call("chlo.atanh", z);
-        (self.abs(u), self.abs(v))
+    /// Computes `log(1 + z)`, whose squares underflow in XLA for `z` near -1.
+    fn log1p(&mut self, (a, b): Parts) -> Parts {
+        let (u, v) = self.call("stablehlo.log_plus_one", (a, b));
+        let one = self.number(1.0);
+        let rest = self.cx.uniform("stablehlo.add", &[one, a]);
+        let (is_tiny, log) = self.log_of_length((rest, b));
+        (self.cx.select(is_tiny, log, u), v)
+    }
+
+    /// Computes `atanh`, which maps the first quadrant to itself: `log(2 / |1 - z|) / 2` for `z` near
+    /// 1, where squares underflow in XLA.
+    fn atanh(&mut self, (a, b): Parts) -> Parts {
+        let (u, v) = self.call("chlo.atanh", (a, b));
+        let (u, v) = (self.abs(u), self.abs(v));
+        let (half, one) = (self.number(0.5), self.number(1.0));
+        let log_2 = self.number(std::f64::consts::LN_2);
+        let gap = self.cx.uniform("stablehlo.subtract", &[one, a]);
+        let (is_tiny, log) = self.log_of_length((gap, b));
+        let near = self.cx.uniform("stablehlo.subtract", &[log_2, log]);
+        let near = self.multiply(half, near);
+        (self.cx.select(is_tiny, near, u), v)
+    }
+
+    /// Tests whether the squares of the parts of a number other than zero may underflow, and computes the
+    /// logarithm of its absolute value for this case.
+    fn log_of_length(&mut self, (x, y): Parts) -> (Value, Value) {
+        let (x, y) = (self.abs(x), self.abs(y));
+        let most = self.cx.uniform("stablehlo.maximum", &[x, y]);
+        let least = self.cx.uniform("stablehlo.minimum", &[x, y]);
+        let (zero, half) = (self.number(0.0), self.number(0.5));
+        let tiny = self.number(if self.part == DType::F64 { 1e-100 } else { 1e-15 });
+        let is_below = self.cx.compare("LT", most, tiny);
+        let is_above = self.cx.compare("GT", most, zero);
+        let is_tiny = self.cx.uniform("stablehlo.and", &[is_below, is_above]);
+        let ratio = self.cx.uniform("stablehlo.divide", &[least, most]);
+        let square = self.multiply(ratio, ratio);
+        let rest = self.cx.uniform("stablehlo.log_plus_one", &[square]);
+        let rest = self.multiply(half, rest);
+        let log = self.cx.uniform("stablehlo.log", &[most]);
+        (is_tiny, self.cx.uniform("stablehlo.add", &[log, rest]))
     }
 
     /// Computes `cos y` and `sin y`, where `sin 0` keeps its sign.

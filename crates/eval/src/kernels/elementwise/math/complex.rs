@@ -339,6 +339,9 @@ pub(crate) fn atanh(z: C) -> C {
         // The logarithm below would cancel.
         return -atanh(-z);
     }
+    if z.im.is_nan() || z.re.is_nan() && z.im.is_finite() {
+        return C::new(f64::NAN, f64::NAN);
+    }
     if is_huge(z) {
         // The real part of 1/z, also where both parts are infinite.
         let re = (1.0 / (z.re + z.im * (z.im / z.re))).max(0.0);
