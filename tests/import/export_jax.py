@@ -29,7 +29,9 @@ EXPORTED = (
     "random_bits", "random_numbers", "scan", "sorting", "special", "updates",
 )  # fmt: skip
 #: Cases that are stored as portable artifacts.
-ARTIFACTS = ("complex_numbers", "factorizations", "max_pool_gradient", "pair_reduction")
+ARTIFACTS = (
+    "complex_numbers", "constraints", "factorizations", "max_pool_gradient", "pair_reduction",
+)  # fmt: skip
 CASES: dict[str, tuple[Any, tuple[Any, ...], bool]] = {}
 random = np.random.default_rng(0)
 
@@ -475,6 +477,24 @@ def random_bits(key):
         lax.rng_bit_generator(key, (7,), np.uint8),
         jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key, impl="rbg"), 3)),
     )
+
+
+@case(normal(1, 5), integers(5, 2, 1))
+def collapsed_gather(x, start):
+    numbers = lax.GatherDimensionNumbers((), (0, 1), (1,))
+    return lax.gather(x, start, numbers, (1, 1))
+
+
+@case(normal(4))
+def constraints(x):
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("device",))
+    whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    return lax.with_sharding_constraint(2 * x, whole)
+
+
+@case(normal(3), grad=False)
+def empty_selection(x):
+    return lax.top_k(x, 0)
 
 
 def weighted(results: Any) -> Any:

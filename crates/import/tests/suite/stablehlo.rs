@@ -187,6 +187,7 @@ const COMPOSED: &[(&str, &str)] = &[
     ("complex_numbers", "the writer composes functions of complex numbers"),
     ("counting", "the writer calls functions for blocks"),
     ("determinants", "the writer composes factorizations"),
+    ("empty_selection", "the writer creates an empty tensor without the operand"),
     ("factorizations", "the writer composes factorizations"),
     ("fourier", "the writer composes transforms of real numbers"),
     ("function_reduction", "the writer applies the function to halves of the rows"),

@@ -55,8 +55,7 @@ impl Builder<'_> {
                 return unsupported("largest: must be true; got false");
             }
             let (&[x], &[k]) = (x, &k[..]) else { return Ok(None) };
-            let (values, indices) = self.graph.top_k(x, k)?;
-            return Ok(Some(vec![values, indices]));
+            return self.top_k(x, k).map(Some);
         }
         let found = self.elementwise(&format!("chlo.{name}"), operation, x)?;
         Ok(found.map(|id| vec![id]))

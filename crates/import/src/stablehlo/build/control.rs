@@ -16,7 +16,7 @@ impl Builder<'_> {
         values: &mut Values,
     ) -> Result<Option<Option<Vec<Slot>>>, Fail> {
         let name = operation.name.as_str();
-        let short = ["stablehlo.", "mhlo.", "sdy.", "func."]
+        let short = ["stablehlo.", "mhlo.", "sdy.", "func.", "builtin."]
             .iter()
             .find_map(|dialect| name.strip_prefix(dialect))
             .unwrap_or(name);
@@ -26,9 +26,11 @@ impl Builder<'_> {
             "custom_call" => self.custom_call(operation, slots)?,
             "while" => self.while_loop(operation, slots, values)?,
             "if" | "case" => self.branches(operation, slots, values, short == "if")?,
-            "optimization_barrier" | "sharding_constraint" | "propagation_barrier" => {
-                Some(slots.to_vec())
-            }
+            // Portable artifacts convert the operands of annotations by a cast.
+            "optimization_barrier"
+            | "sharding_constraint"
+            | "propagation_barrier"
+            | "unrealized_conversion_cast" => Some(slots.to_vec()),
             // Tuples of tuples could describe values of any size in a few bytes.
             "tuple" if slots.iter().any(|slot| matches!(slot, Slot::Tuple(_))) => {
                 return unsupported("a tuple that contains a tuple");

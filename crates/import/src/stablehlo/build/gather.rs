@@ -221,9 +221,11 @@ impl Builder<'_> {
         let sizes = window_axes.iter().map(|&axis| windows[axis]);
         let present: Vec<usize> =
             window_axes.iter().copied().filter(|axis| order.contains(axis)).collect();
+        // Collapsed axes without an index have one element, and the last reshape removes them.
+        let collapsed = order.iter().copied().filter(|axis| !present.contains(axis));
         let mut permutation: Vec<usize> = (0..batch_rank).collect();
-        for axis in &present {
-            let place = order.iter().position(|at| at == axis).unwrap_or(0);
+        for axis in present.iter().copied().chain(collapsed) {
+            let place = order.iter().position(|&at| at == axis).unwrap_or(0);
             permutation.push(batch_rank + place);
         }
         let arranged = self.graph.transpose(gathered, Some(&axes(&permutation)))?;

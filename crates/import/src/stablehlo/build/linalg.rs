@@ -43,8 +43,7 @@ impl Builder<'_> {
             }
             "chlo.top_k" => {
                 let [x] = as_array(x)?;
-                let (values, indices) = self.graph.top_k(x, operation.size(&["k"])?)?;
-                vec![values, indices]
+                self.top_k(x, operation.size(&["k"])?)?
             }
             "batch_norm_inference" => {
                 let [x, scale, offset, mean, variance] = as_array(x)?;
@@ -64,6 +63,17 @@ impl Builder<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// Returns the largest elements of the last axis and their indices; `k` may be 0 here.
+    pub(super) fn top_k(&mut self, x: ExprId, k: usize) -> Result<Vec<ExprId>, Fail> {
+        if k > 0 || self.graph.shape(x).rank() == 0 {
+            let (values, indices) = self.graph.top_k(x, k)?;
+            return Ok(vec![values, indices]);
+        }
+        let none = self.graph.slice_along_axis(x, 0, 0, -1, 1)?;
+        let indices = self.graph.iota(self.graph.shape(none).clone(), Some(-1), DType::S32)?;
+        Ok(vec![none, indices])
     }
 
     /// Returns the factor of the lower or of the upper triangle.
