@@ -18,7 +18,7 @@ const CRATES: [&str; 3] = ["crates/pjrt/src/", "crates/runtime/src/", "crates/st
 
 /// Numbers that are not thresholds, by their place: formats of files and interfaces, alignments,
 /// capacities of buffers and caches, waiting times, and estimates of the memory that a value takes.
-const OTHER_NUMBERS: [(&str, &[&str]); 29] = [
+const OTHER_NUMBERS: [(&str, &[&str]); 30] = [
     ("crates/pjrt/src/cuda/driver.rs", &["DEVICE_MEMORY", "DEVICE_ORDINAL", "MEMORY_TYPE"]),
     ("crates/pjrt/src/cuda/scratch.rs", &["ALIGNMENT"]),
     ("crates/pjrt/src/float_mode.rs", &["FLUSHES"]),
@@ -42,6 +42,7 @@ const OTHER_NUMBERS: [(&str, &[&str]); 29] = [
     ("crates/runtime/src/profile.rs", &["MOST_EVENTS"]),
     ("crates/runtime/src/stages/mod.rs", &["LINES"]),
     ("crates/runtime/src/stages/staged.rs", &["NODE_BYTES"]),
+    ("crates/runtime/src/trace.rs", &["MAX_POSITIONS"]),
     ("crates/runtime/src/xla/tests.rs", &["LIBRARY"]),
     ("crates/runtime/src/xla/calls.rs", &["MAX_ROOM_WAIT"]),
     ("crates/runtime/src/xla/disk/entry.rs", &["HEADER", "VERSION"]),

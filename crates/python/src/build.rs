@@ -26,6 +26,7 @@ use crate::expected::Expected;
 use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
 use crate::node::PyNode;
+use crate::numbers::all_fit;
 use crate::ops::args::ShapeArg;
 use crate::ops::control::{
     current_trace, drop_effects_on_error, ids, in_place_of, leaves_of, nodes_of, wrap_all,
@@ -266,6 +267,7 @@ fn expr_constant(
         let why = format!("value: must be an integer for dtype {dtype}; got {value}");
         return Err(argument_error("constant", why));
     }
+    all_fit(&[number], dtype)?;
     let shape = shape.map_or_else(Shape::scalar, |shape| shape.0);
     let ty = TensorType::new(dtype, shape);
     let id = trace.build(|graph| graph.constant(scalar.cast(dtype), ty)).or_raise()?;

@@ -109,7 +109,9 @@ pub(crate) fn refuse_complex(dtype: DType) -> PyResult<()> {
 }
 
 /// Returns whether integers need `u64`, because `s64` cannot represent all of them.
-/// Rejects integers that no integer dtype can represent together.
+///
+/// # Errors
+/// Returns an error for integers that no integer dtype can represent together.
 pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> {
     let (mut least, mut most) = (0, 0);
     for number in numbers {

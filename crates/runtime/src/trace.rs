@@ -32,6 +32,10 @@ impl fmt::Debug for Trace {
     }
 }
 
+/// The number of inputs whose positions a caller may choose. A trace has an entry for each position
+/// up to the last one.
+const MAX_POSITIONS: usize = 1 << 16;
+
 /// The fields of a trace, which all its clones share.
 struct SharedTrace {
     number: u64,
@@ -299,9 +303,13 @@ impl Trace {
     /// The input at a position of the program. The same position has the same type each time.
     ///
     /// # Errors
-    /// Returns an error if the trace has finished, if the input has another type, or if the type
-    /// has another number of names than axes.
+    /// Returns an error if the trace has finished, if the input has another type, if the type has
+    /// another number of names than axes, or for a position above 65,535.
     pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<RawExpr> {
+        if position >= MAX_POSITIONS {
+            let why = format!("pos: must be below {MAX_POSITIONS}; got {position}");
+            return Err(Error::Arguments { function: "parameter".into(), why });
+        }
         let id = self.lock().parameter_at(position, ty)?;
         Ok(RawExpr::new(self.clone(), id))
     }
