@@ -142,7 +142,10 @@ def container_parts(container: Any) -> list[Part]:
     """Return the leaves of a container in the order of `tree.flatten`, and its other values."""
     tree.flatten(container)  # Rejects a container that contains itself.
     found: list[Part] = []
-    _collect_parts(container, (), found)
+    try:
+        _collect_parts(container, (), found)
+    except RecursionError as error:
+        raise ArgumentError(f"container: must be nested less deep; {error}") from error
     return found
 
 
@@ -282,6 +285,10 @@ class SelectedArguments:
             )
         self.structure = structure
         self.leaves = [self._all[place] for place in self._places]
+
+    def is_empty(self) -> bool:
+        """Return whether the selected arguments are containers without tensors or other values."""
+        return not self.leaves and not container_parts(self.structure.unflatten([]))
 
     def call(self, function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
         """Return the call with other values for the selected leaves."""

@@ -246,8 +246,10 @@ def module_bytes(op: str, source: str | bytes | os.PathLike[str]) -> tuple[bytes
 
     A string with several lines or with a function is the module itself. Other strings are paths.
     """
-    if isinstance(source, str) and ("\n" in source or "func.func" in source or not source.strip()):
-        return source.encode(), f"{op}: source"
+    if isinstance(source, str):
+        text = source.lstrip()
+        if not text or "\n" in text or "func.func" in text or text.startswith("module {"):
+            return source.encode(), f"{op}: source"
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source), f"{op}: source"
     path = path_of(op, source)

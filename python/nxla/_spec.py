@@ -11,7 +11,7 @@ from nxla._arguments import SHARDINGS, name_of, names_of
 from nxla._marks import MARKS, static_arguments
 from nxla._observer import Observer
 from nxla._values import require_callable
-from nxla.errors import OptionError
+from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,11 @@ def make_function(
     positions = sorted({*positions, *spec.positions})
     names = sorted({*names, *spec.names})
     donated = [*spec.donated, *(each for each in donated if each not in spec.donated)]
+    for each in donated:
+        if each.position in positions or each.name in names:
+            raise ArgumentError(
+                f"jit: donate_argnums: must not select a static argument; got {each.name!r}"
+            )
     all_options = {**spec.options, **(options or {})}
     new = FunctionSpec(spec.function, positions, names, donated, all_options, jitted)
     name = name_of(spec.function)

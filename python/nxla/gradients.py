@@ -275,7 +275,7 @@ def _differentiate(
     has_aux = as_bool(derivative, "has_aux", has_aux)
     selected = SelectedArguments(derivative, function, argnums, args, kwargs)
     called = selected.call(function)
-    if not selected.leaves:
+    if not (selected.leaves or selected.is_empty()):
         raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
     output_structure = selected.structure
 
@@ -289,6 +289,9 @@ def _differentiate(
         outputs, output_structure = tree.flatten(result)
         return value, outputs
 
+    if not selected.leaves:
+        _, results = call([])
+        return output_structure.unflatten(results), selected.structure.unflatten([])
     results, gradients = _core.values_and_grads(selected.leaves, call)
     return output_structure.unflatten(results), selected.structure.unflatten(gradients)
 

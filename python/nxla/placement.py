@@ -212,6 +212,11 @@ def backend_deallocate(container: Any, /) -> bool:
     bool
         True if device memory was freed.
 
+    Raises
+    ------
+    TraceError
+        If the container has a traced value.
+
     Examples
     --------
     >>> import nxla as nx
@@ -220,6 +225,11 @@ def backend_deallocate(container: Any, /) -> bool:
     """
     tensors: list[Any] = []
     for leaf in tree.leaves(container):
+        if isinstance(leaf, _core.Expr):
+            raise TraceError(
+                "backend_deallocate: container: must not be traced, because a traced value has no "
+                f"memory{user_line()}"
+            )
         # The parts of a tensor over a mesh.
         tensors += getattr(leaf, "shards", None) or [leaf]
     return sum(x.deallocate() for x in tensors if isinstance(x, _core.Tensor)) > 0

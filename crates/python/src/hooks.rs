@@ -32,9 +32,8 @@ pub(crate) trait Arrange: Send + Sync {
 
 impl PyHook {
     /// A listener for a name, which is called with the values of a hook.
-    pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
-        check_callable(function)?;
-        Ok(Arc::new(PyHook { function: Some(Callable::new(function)), arrange: None }))
+    pub(crate) fn of(function: &Bound<'_, PyAny>) -> Arc<dyn HostFn> {
+        Arc::new(PyHook { function: Some(Callable::new(function)), arrange: None })
     }
 
     /// A hook that passes its values in a container, with an optional function.

@@ -53,15 +53,7 @@ pub(crate) fn unchecked_options(
                 compiler.resolve().or_raise()?;
                 options = options.compiler(compiler);
             }
-            "hooks" => {
-                let hooks = value.cast::<PyDict>().map_err(|_| {
-                    argument_error("hooks", "must be a dict of names and functions")
-                })?;
-                for (hook, function) in hooks {
-                    let hook: String = hook.extract()?;
-                    options.hooks.insert(hook.into(), PyHook::of(&function)?);
-                }
-            }
+            "hooks" => add_hooks(&mut options, &value)?,
             // An integer is a setting of a compiler: the index of a device.
             "device" if !value.is_instance_of::<PyInt>() => {
                 options = options.device(device_from(&value)?);
@@ -94,6 +86,25 @@ pub(crate) fn unchecked_options(
         announce_plugin(given.py())?;
     }
     Ok((options, conflict))
+}
+
+/// Adds functions by the names of hooks.
+fn add_hooks(options: &mut Options, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Ok(hooks) = value.cast::<PyDict>() else {
+        return Err(argument_error("hooks", "must be a dict of names and functions"));
+    };
+    for (hook, function) in hooks {
+        let Ok(name) = hook.extract::<String>() else {
+            let why = format!("names must be strings; got {}", hook.repr()?);
+            return Err(argument_error("hooks", why));
+        };
+        if !function.is_callable() {
+            let why = format!("must be callable; got a {}", function.get_type().name()?);
+            return Err(argument_error(&format!("hooks[{name:?}]"), why));
+        }
+        options.hooks.insert(name.into(), PyHook::of(&function));
+    }
+    Ok(())
 }
 
 /// Adds a client by name. The setting `device` is the index of a device of the client; 0 by default.

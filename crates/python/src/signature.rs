@@ -322,7 +322,8 @@ impl Arguments {
     fn leaf(&mut self, value: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
         if value.is_instance_of::<PyExpr>() {
             return Err(trace_error(format!(
-                "{}: must not be a traced value of a finished trace or of another function",
+                "{}: must be a tensor; got a traced value, of this or of another function; \
+                 nx.expr.call applies an expression to traced values",
                 path()
             )));
         }
