@@ -57,11 +57,9 @@ fn method(op: UnaryOp) -> Option<(Symmetry, Formula)> {
         UnaryOp::Cosh => Some((Symmetry::Even, Formula::Cosh)),
         UnaryOp::Exp => Some((Symmetry::Neither, Formula::Exp)),
         UnaryOp::Log1p => Some((Symmetry::Neither, Formula::Log1p)),
-        UnaryOp::Expm1
-        | UnaryOp::Log
-        | UnaryOp::Sqrt
-        | UnaryOp::Acos
-        | UnaryOp::Acosh => Some((Symmetry::Neither, Formula::Native)),
+        UnaryOp::Expm1 | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Acos | UnaryOp::Acosh => {
+            Some((Symmetry::Neither, Formula::Native))
+        }
         UnaryOp::Sigmoid
         | UnaryOp::Rsqrt
         | UnaryOp::Cbrt
