@@ -218,11 +218,12 @@ def missing_name_error(name: str, module: str) -> AttributeError:
 def install_missing_names(module: dict[str, Any]) -> None:
     """Make the errors for missing names of a module suggest the names to use.
 
-    The module does not declare `__getattr__` itself, because type checkers accept every name of a
-    module that does.
+    `dir` lists the public names, without the helpers that the module imports. The module does not
+    declare `__getattr__` itself, because type checkers accept every name of a module that does.
     """
 
     def missing_name(name: str) -> Any:
         raise missing_name_error(name, module["__name__"])
 
     module["__getattr__"] = missing_name
+    module["__dir__"] = lambda: sorted(module["__all__"])

@@ -79,8 +79,8 @@ if not TYPE_CHECKING:
         return found
 
     def __dir__() -> list[str]:
-        """Return all names, including names that are imported on first use."""
-        return sorted({*globals(), *__all__})
+        """Return the public names, including names that are imported on first use."""
+        return sorted(__all__)
 
 
 if TYPE_CHECKING:
