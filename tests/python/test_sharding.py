@@ -305,6 +305,20 @@ def test_functions_on_two_devices():
     np.testing.assert_allclose(found[2], np.cumsum(x, axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0)])
+def test_results_without_elements_are_divided(mesh, shape):
+    columns = mesh.sharding(None, "model")
+    x = np.zeros(shape, np.float32)
+    part = (shape[0], shape[1] // 2)
+    for function in (lambda x: x, lambda x: x * 2):
+        for results in (
+            nx.jit(function, in_shardings=(columns,), out_shardings=columns)(x),
+            nx.shard_map(function, mesh, columns, columns)(x),
+        ):
+            assert (results.shape, results.shards[3].shape) == (shape, part)
+            assert np.asarray(results).shape == shape
+
+
 def test_sharding_constraints_keep_values(mesh):
     def f(x):
         y = nx.with_sharding_constraint(x * 2, mesh.sharding(None, "model"))

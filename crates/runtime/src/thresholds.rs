@@ -47,7 +47,6 @@ pub(crate) const FFT_ELEMENTS: std::ops::RangeInclusive<usize> = 1 << 9..=1 << 1
 /// literal: beyond a few kilobytes, writing a literal costs more than passing an argument.
 pub const LITERAL_LIMIT_BYTES: usize = 16 << 10;
 
-
 /// Nodes of eager operations that a thread keeps: some hundred operations.
 pub(crate) const EAGER_NODES: usize = 1 << 12;
 

@@ -6,7 +6,7 @@
 use nxla_expr::{AtLine, Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
 use nxla_stablehlo::{LowerError, LowerOptions, Partition, lower};
-use nxla_tensor::{Names, Shape};
+use nxla_tensor::{HostTensor, Names, Shape};
 use std::fmt;
 
 use super::client::{Target, target};
@@ -51,6 +51,8 @@ pub struct Divided {
     /// The type of each input's part on a device.
     parts: Vec<TensorType>,
     names: Vec<Option<Names>>,
+    /// The types of the results' parts without elements, which XLA does not divide.
+    empty: Vec<Option<TensorType>>,
 }
 
 impl fmt::Debug for Divided {
@@ -106,12 +108,16 @@ impl Divided {
             overrides: settings::flags(&options.settings, &first),
         };
         let executable = compile_with(&first, &module.text, &compile_options, &options.settings)?;
-        if let Some(wanted) = wanted {
-            check_parts(&executable, &wanted)?;
+        if let Some(wanted) = &wanted {
+            check_parts(&executable, wanted)?;
         }
-        let names = program.output_types().map(|ty| ty.names.clone()).collect();
+        let names: Vec<_> = program.output_types().map(|ty| ty.names.clone()).collect();
+        let empty = match wanted {
+            Some(wanted) => wanted.into_iter().map(|ty| is_empty(&ty).then_some(ty)).collect(),
+            None => vec![None; names.len()],
+        };
         let (mesh, text, used_inputs) = (mesh.clone(), module.text, module.used_inputs);
-        Ok(Self { mesh, text, executable, used_inputs, parts, names })
+        Ok(Self { mesh, text, executable, used_inputs, parts, names, empty })
     }
 
     /// The text that was compiled, before XLA has divided it.
@@ -154,13 +160,21 @@ impl Divided {
         let lists: Vec<Vec<&Buffer>> = lists.iter().map(|list| list.iter().collect()).collect();
         let arguments: Vec<&[&Buffer]> = lists.iter().map(Vec::as_slice).collect();
         let results = self.executable.execute_on_all(&arguments, &ExecuteOptions::default())?;
-        let wrap = |list: Vec<Buffer>| -> Result<Vec<RawTensor>> {
-            let named = list.into_iter().zip(&self.names).map(|(buffer, names)| {
+        let wrap = |(list, &device): (Vec<Buffer>, &usize)| -> Result<Vec<RawTensor>> {
+            let parts = list.into_iter().zip(self.names.iter().zip(&self.empty));
+            let named = parts.map(|(buffer, (names, empty))| {
+                let buffer = match empty {
+                    Some(ty) => {
+                        let none = HostTensor::zeros(ty.dtype, ty.shape.clone())?;
+                        RawTensor::from(none).copy_in(client, device)?
+                    }
+                    None => buffer,
+                };
                 Ok(RawTensor::Device(DeviceTensor::new(buffer).with_names(names.clone())?))
             });
             named.collect()
         };
-        results.into_iter().map(wrap).collect()
+        results.into_iter().zip(devices).map(wrap).collect()
     }
 
     /// Copies the inputs that the program needs from a list to a device.
@@ -236,11 +250,17 @@ fn layouts(shardings: &[Sharding]) -> Vec<Layout> {
     shardings.iter().map(|sharding| sharding.layout().clone()).collect()
 }
 
-/// Checks that XLA's results have the layouts of the outputs.
+fn is_empty(ty: &TensorType) -> bool {
+    ty.shape.size() == 0
+}
+
+/// Checks that XLA's results have the layouts of the outputs. XLA may return a result without elements
+/// undivided.
 fn check_parts(executable: &pjrt::LoadedExecutable, wanted: &[TensorType]) -> Result<()> {
     let given = executable.outputs();
-    let fits =
-        |((dtype, shape), ty): (&(_, Shape), &TensorType)| *dtype == ty.dtype && *shape == ty.shape;
+    let fits = |((dtype, shape), ty): (&(_, Shape), &TensorType)| {
+        *dtype == ty.dtype && (*shape == ty.shape || is_empty(ty) && shape.size() == 0)
+    };
     if given.len() == wanted.len() && given.iter().zip(wanted).all(fits) {
         return Ok(());
     }
