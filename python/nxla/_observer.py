@@ -100,9 +100,10 @@ class Observer:
         if slow is not None:
             self._hint_at_xla(slow)
         # Without `logging`, nothing receives the message.
-        logging = sys.modules.get("logging")
-        if logging is None:
+        if "logging" not in sys.modules:
             return
+        import logging  # Waits for another thread that imports the module.
+
         logger = logging.getLogger("nxla")
         if logger.isEnabledFor(logging.DEBUG):
             traced, compiled = seconds

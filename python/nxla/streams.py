@@ -80,6 +80,8 @@ class Stream(Generic[R]):
             If the chunk does not have the type of the template.
         ExecutionError
             If the stream is done.
+        concurrent.futures.CancelledError
+            If the stream is cancelled.
         TimeoutError
             If the stream was full until the timeout.
         """
@@ -142,8 +144,8 @@ class Stream(Generic[R]):
     def cancel(self) -> None:
         """End the stream without its state, and drop chunks that wait for their step.
 
-        A running step is completed. Nothing can be sent afterwards; receiving the result of a
-        dropped chunk raises `concurrent.futures.CancelledError`.
+        A running step is completed. Nothing can be sent afterwards; sending a chunk and receiving
+        the result of a dropped chunk raise `concurrent.futures.CancelledError`.
         """
         self._core.cancel()
 
