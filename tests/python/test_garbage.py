@@ -11,7 +11,7 @@ import nxla as nx
 ONES = nx.ones(3)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _freeze_existing_objects():
     """Freeze the objects of large packages, which would slow down each collection."""
     gc.collect()
