@@ -3,6 +3,7 @@
 Expected values are closed forms, cofactors by NumPy, or central differences by NumPy.
 """
 
+import functools
 import math
 import time
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import backends
 import nxla as nx
 
 STEP = 1e-5
@@ -31,10 +33,9 @@ def difference(function, x):
 
 def check_gradient(function, x, expected, compiler, rtol=1e-9, atol=1e-9):
     """Compare reverse mode and forward mode with a gradient."""
-    reverse = nx.jit(nx.grad(function), compiler=compiler)(f64(x))
-    forward = nx.jit(nx.jacfwd(function), compiler=compiler)(f64(x))
-    np.testing.assert_allclose(np.asarray(reverse), expected, rtol=rtol, atol=atol)
-    np.testing.assert_allclose(np.asarray(forward), expected, rtol=rtol, atol=atol)
+    modes = {"reverse": nx.grad(function), "forward": nx.jacfwd(function)}
+    for mode, found in backends.run_all(modes, compiler, f64(x)).items():
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=mode)
 
 
 # --- products ---
@@ -343,32 +344,47 @@ FLOWS = {
 }
 
 
-def separately(derivative, w, xs):
-    return [np.asarray(nx.jit(derivative)(f64(w), f64(x))) for x in xs]
+#: The first argument of each function of control flow.
+W = 2.0
+
+
+@functools.cache
+def separate_derivatives(name):
+    """Return the derivatives by `w`, by `x` and twice by `w` for each entry."""
+    function, xs = FLOWS[name]
+    derivatives = nx.jit(
+        lambda w, x: (
+            nx.grad(function)(w, x),
+            nx.grad(function, argnums=1)(w, x),
+            nx.hessian(function)(w, x),
+        )
+    )
+    results = [derivatives(f64(W), f64(x)) for x in xs]
+    return [np.array([each.item() for each in column]) for column in zip(*results, strict=True)]
 
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_untaken_branches_do_not_affect_derivatives(name, compiler):
     """Derivatives of all entries are the sum, or the row, of derivatives of single entries."""
     function, xs = FLOWS[name]
-    w = 2.0
 
     def total(w, xs):
         return nx.sum(nx.vmap(function, in_axes=(None, 0))(w, xs))
 
-    def jit(derivative):
-        return nx.jit(derivative, compiler=compiler)
-
-    by_w = np.sum(separately(nx.grad(function), w, xs))
-    for derivative in (nx.grad(total), nx.jacfwd(total)):
-        np.testing.assert_allclose(jit(derivative)(f64(w), f64(xs)).item(), by_w, rtol=1e-12)
-    by_x = separately(nx.grad(function, argnums=1), w, xs)
-    for derivative in (nx.grad(total, argnums=1), nx.jacfwd(total, argnums=1)):
-        np.testing.assert_allclose(np.asarray(jit(derivative)(f64(w), f64(xs))), by_x, rtol=1e-12)
-    per_entry = nx.vmap(nx.grad(function, argnums=1), in_axes=(None, 0))
-    np.testing.assert_allclose(np.asarray(jit(per_entry)(f64(w), f64(xs))), by_x, rtol=1e-12)
-    twice = np.sum(separately(nx.hessian(function), w, xs))
-    np.testing.assert_allclose(jit(nx.hessian(total))(f64(w), f64(xs)).item(), twice, atol=1e-12)
+    by_w, by_x, twice = separate_derivatives(name)
+    derivatives = {
+        "reverse by w": (nx.grad(total), by_w.sum()),
+        "forward by w": (nx.jacfwd(total), by_w.sum()),
+        "reverse by x": (nx.grad(total, argnums=1), by_x),
+        "forward by x": (nx.jacfwd(total, argnums=1), by_x),
+        "by each x": (nx.vmap(nx.grad(function, argnums=1), in_axes=(None, 0)), by_x),
+        "twice by w": (nx.hessian(total), twice.sum()),
+    }
+    functions = {label: derivative for label, (derivative, _) in derivatives.items()}
+    found = backends.run_all(functions, compiler, f64(W), f64(xs))
+    for label, (_, expected) in derivatives.items():
+        slack = 1e-12 if label == "twice by w" else 0
+        np.testing.assert_allclose(found[label], expected, 1e-12, slack, err_msg=label)
 
 
 def test_untaken_branches_over_two_mapped_axes(compiler):
@@ -522,9 +538,14 @@ def test_smooth_functions_have_all_derivatives(name, compiler):
         gradient = difference(lambda p: theirs(p[0], p[1]), point)
         check_gradient(function, point, gradient, compiler, rtol=1e-6, atol=1e-6)
     steps = np.eye(2) * 1e-3
-    for modes in [(nx.jacfwd, nx.jacrev), (nx.jacrev, nx.jacrev), (nx.jacfwd, nx.jacfwd)]:
-        hessian = nx.jit(nx.vmap(modes[0](modes[1](function))), compiler=compiler)
-        for point, found in zip(points, np.asarray(hessian(f64(points))), strict=True):
+    hessians = {
+        f"{outer.__name__} of {inner.__name__}": nx.vmap(outer(inner(function)))
+        for outer, inner in [
+            (nx.jacfwd, nx.jacrev), (nx.jacrev, nx.jacrev), (nx.jacfwd, nx.jacfwd),
+        ]
+    }  # fmt: skip
+    for modes, of_points in backends.run_all(hessians, compiler, f64(points)).items():
+        for point, found in zip(points, np.asarray(of_points), strict=True):
             mixed = [
                 [
                     sum(
@@ -537,7 +558,8 @@ def test_smooth_functions_have_all_derivatives(name, compiler):
                 ]
                 for first_step in steps
             ]
-            np.testing.assert_allclose(found, mixed, rtol=1e-4, atol=1e-4, err_msg=str(point))
+            label = f"{modes} at {point}"
+            np.testing.assert_allclose(found, mixed, rtol=1e-4, atol=1e-4, err_msg=label)
 
 
 def test_second_derivatives_of_digamma_at_half_integers(compiler):
