@@ -56,11 +56,8 @@ def ravel_params(params):
     return np.concatenate([np.ravel(leaf) for leaf in nx.tree.leaves(params)])
 
 
-@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
-@pytest.mark.parametrize("schedule", [False, True])
-def test_optimizers(name, options, schedule, recorded):
-    rate = nx.optim.exponential_decay(0.05, 2, 0.5) if schedule else 0.05
-    optimizer = getattr(nx.optim, name)(rate, **options)
+def minimize(optimizer, steps):
+    """Return the parameters after some steps of an optimizer, which donate their arguments."""
     params = nx.tree.map(nx.tensor, start())
     state = optimizer.init(params)
 
@@ -70,8 +67,17 @@ def test_optimizers(name, options, schedule, recorded):
         updates, state = optimizer.update(slopes, state, params)
         return nx.optim.apply_updates(params, updates), state
 
-    for _ in range(5):
+    for _ in range(steps):
         params, state = step(params, state)
+    return params
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+@pytest.mark.parametrize("schedule", [False, True])
+def test_optimizers(name, options, schedule, recorded):
+    rate = nx.optim.exponential_decay(0.05, 2, 0.5) if schedule else 0.05
+    optimizer = getattr(nx.optim, name)(rate, **options)
+    params = minimize(optimizer, steps=5)
     assert {leaf.dtype for leaf in nx.tree.leaves(params)} == {nx.float32}
     expected = recorded(optimize_with_optax, name, options, schedule)
     np.testing.assert_allclose(ravel_params(params), expected, rtol=1e-4, atol=1e-5)
@@ -79,22 +85,12 @@ def test_optimizers(name, options, schedule, recorded):
 
 def test_optimizers_on_xla():
     optimizer = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.05))
-    steps = {}
+    results = {}
     for compiler in ("evaluator", "xla"):
         with nx.default_options(compiler=compiler):
-            params = nx.tree.map(nx.tensor, start())
-            state = optimizer.init(params)
-
-            @nx.jit(donate_argnums=(0, 1))
-            def step(params, state):
-                slopes = nx.grad(lambda params: loss(nx.sum, params))(params)
-                updates, state = optimizer.update(slopes, state, params)
-                return nx.optim.apply_updates(params, updates), state
-
-            for _ in range(3):
-                params, state = step(params, state)
-            steps[compiler] = [np.asarray(x) for x in nx.tree.leaves(params)]
-    for left, right in zip(*steps.values(), strict=True):
+            params = minimize(optimizer, steps=3)
+        results[compiler] = [np.asarray(x) for x in nx.tree.leaves(params)]
+    for left, right in zip(*results.values(), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5)
 
 
