@@ -245,8 +245,9 @@ def run(
         * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
           call.
     **kwargs
-        Keyword arguments of the traced function. All other names are options as for `jit`, in
-        addition to the defaults of the caller; they apply in each process that runs a stage.
+        Keyword arguments of the traced function. All other names are options of the compiler, as
+        for `jit`, in addition to the defaults of the caller; they apply in each process that runs a
+        stage. The options of `jit` itself, such as ``debug_nans``, are not among them.
         ``progress=True`` shows a progress bar on standard error for long runs, except on Dask.
 
     Returns
