@@ -244,7 +244,8 @@ def check_weights(op: str, weights: str) -> None:
 def module_bytes(op: str, source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """Return the content of a StableHLO module, and its path or description for errors.
 
-    A string with several lines or with a function is the module itself. Other strings are paths.
+    A string with several lines, with a function or with the start of a module is the module itself.
+    Other strings are paths.
     """
     if isinstance(source, str):
         text = source.lstrip()

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::ending;
-use crate::errors::argument_error;
+use crate::errors::{argument_error, check_callable};
 use crate::expr::PyExpr;
 use crate::lazy::PyLazy;
 use crate::ops::args::Count;
@@ -531,10 +531,7 @@ fn register_container(
     reject_keywords(py, name, unexpected)?;
     let cls = &cls.or_name(py, name, "cls", "type")?;
     for (argument, value) in [("flatten", flatten), ("unflatten", unflatten)] {
-        if !value.is_callable() {
-            let why = format!("{argument}: must be callable; got a {}", value.get_type().name()?);
-            return Err(argument_error(name, why));
-        }
+        check_callable(&format!("{name}: {argument}"), value)?;
     }
     if is_built_in(cls) {
         let why = format!(

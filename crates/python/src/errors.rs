@@ -213,6 +213,15 @@ pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
 }
 
+/// Checks that an argument is callable. Errors start with `subject`, the function and the argument.
+pub(crate) fn check_callable(subject: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if value.is_callable() {
+        return Ok(());
+    }
+    let kind = value.get_type().name()?;
+    Err(argument_error(subject, format!("must be callable; got a {kind}")))
+}
+
 /// An exception of a class.
 fn error_of(class: ErrorClass, why: impl Into<String>) -> PyErr {
     Python::attach(|py| class_exception(py, class, why.into()))

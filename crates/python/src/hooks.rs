@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::callable::{Callable, OwnedFunctions};
 use crate::ending;
-use crate::errors::{argument_error, usage_error};
+use crate::errors::{check_callable, usage_error};
 use crate::tensor::PyTensor;
 
 /// A Python function that receives values.
@@ -41,7 +41,7 @@ impl PyHook {
         function: Option<&Bound<'_, PyAny>>,
         arrange: Box<dyn Arrange>,
     ) -> PyResult<Arc<dyn HostFn>> {
-        function.map(check_callable).transpose()?;
+        function.map(|function| check_callable("hook: function", function)).transpose()?;
         let function = function.map(Callable::new);
         Ok(Arc::new(PyHook { function, arrange: Some(arrange) }))
     }
@@ -98,14 +98,6 @@ fn gone() -> PyErr {
         "the function of a hook was deleted together with its jitted function; keep the jitted \
          function",
     )
-}
-
-fn check_callable(function: &Bound<'_, PyAny>) -> PyResult<()> {
-    if function.is_callable() {
-        return Ok(());
-    }
-    let kind = function.get_type().name()?;
-    Err(argument_error("hook", format!("function: must be callable; got a {kind}")))
 }
 
 impl HostFn for PyHook {

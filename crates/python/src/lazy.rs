@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 use crate::arrays::{self, Sharing};
 use crate::dtype::PyDType;
 use crate::ending;
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, check_callable};
 use crate::ops::declare::Converted;
 use crate::template::{LeafType, PyTemplate};
 use crate::tensor::PyTensor;
@@ -53,10 +53,7 @@ impl PyLazy {
     #[new]
     fn new(template: Converted<Py<PyTemplate>>, produce: &Bound<'_, PyAny>) -> PyResult<Self> {
         let template = template.or_name(produce.py(), "Lazy", "template", "Template")?;
-        if !produce.is_callable() {
-            let why = format!("produce: must be callable; got a {}", produce.get_type().name()?);
-            return Err(argument_error("Lazy", why));
-        }
+        check_callable("Lazy: produce", produce)?;
         Ok(Self { template, produce: produce.clone().unbind() })
     }
 

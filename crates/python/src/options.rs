@@ -14,7 +14,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use crate::compilers::{PyCompiler, object_of};
 use crate::device::{PyDevice, device_from};
 use crate::ending;
-use crate::errors::{OrRaise, argument_error, option_error};
+use crate::errors::{OrRaise, argument_error, check_callable, option_error};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
 
@@ -98,10 +98,7 @@ fn add_hooks(options: &mut Options, value: &Bound<'_, PyAny>) -> PyResult<()> {
             let why = format!("names must be strings; got {}", hook.repr()?);
             return Err(argument_error("hooks", why));
         };
-        if !function.is_callable() {
-            let why = format!("must be callable; got a {}", function.get_type().name()?);
-            return Err(argument_error(&format!("hooks[{name:?}]"), why));
-        }
+        check_callable(&format!("hooks[{name:?}]"), &function)?;
         options.hooks.insert(name.into(), PyHook::of(&function));
     }
     Ok(())
