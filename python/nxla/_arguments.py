@@ -140,12 +140,9 @@ class Part(NamedTuple):
 
 def container_parts(container: Any) -> list[Part]:
     """Return the leaves of a container in the order of `tree.flatten`, and its other values."""
-    tree.flatten(container)  # Rejects a container that contains itself.
+    tree.flatten(container)  # Rejects deep containers, and containers that contain themselves.
     found: list[Part] = []
-    try:
-        _collect_parts(container, (), found)
-    except RecursionError as error:
-        raise ArgumentError(f"container: must be nested less deep; {error}") from error
+    _collect_parts(container, (), found)
     return found
 
 

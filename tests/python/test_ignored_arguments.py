@@ -60,3 +60,11 @@ def test_gradients_of_containers_without_tensors_are_empty():
     assert (value.item(), extra.item(), gradients) == (2.0, 1.0, {})
     with pytest.raises(nx.ArgumentError, match="must contain a tensor"):
         nx.grad(lambda name, x: x)("relu", 1.0)
+
+
+def test_containers_of_files_are_not_nested_without_limit():
+    container = nx.ones(1)
+    for _ in range(5000):
+        container = [container]
+    with pytest.raises(nx.ArgumentError, match="container: must be nested at most 256 deep"):
+        nx.to_safetensors(container)

@@ -181,9 +181,10 @@ def _named_leaves(function: str, container: Any) -> dict[str, Any]:
         isinstance(key, str) and isinstance(x, _core.Tensor) for key, x in container.items()
     ):
         return dict(container)
+    paths = leaf_paths(container)  # Rejects a container that is nested too deeply.
     _reject_text(function, container)
     named: dict[str, Any] = {}
-    for path, leaf in zip(leaf_paths(container), tree.leaves(container), strict=True):
+    for path, leaf in zip(paths, tree.leaves(container), strict=True):
         steps = [step.name if isinstance(step, Attribute) else str(step) for step in path]
         name = ".".join(steps) if path else "tensor"
         if name in named:
