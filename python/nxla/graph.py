@@ -218,6 +218,7 @@ def run(
     /,
     *args: Any,
     executor: Executor | None = None,
+    debug_nans: bool | None = None,
     **kwargs: Any,
 ) -> Any:
     """Run all stages and return the result of the function that was split.
@@ -244,11 +245,16 @@ def run(
           computed them.
         * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
           call.
+    debug_nans : bool, optional
+        True checks that the results are finite, False does not; by default `nxla.debug_nans`
+        decides. If a result is not finite, the evaluator computes the stages again in this process,
+        and the error names the operation and its source line.
     **kwargs
         Keyword arguments of the traced function. All other names are options of the compiler, as
         for `jit`, in addition to the defaults of the caller; they apply in each process that runs a
-        stage. The options of `jit` itself, such as ``debug_nans``, are not among them.
-        ``progress=True`` shows a progress bar on standard error for long runs, except on Dask.
+        stage. ``progress=True`` shows a progress bar on standard error for long runs, except on
+        Dask. The options ``max_compiles``, ``on_max_compiles`` and ``on_unusable_donation`` of
+        `jit` do not apply: a stage has fixed types, and no argument is donated.
 
     Returns
     -------
@@ -261,8 +267,8 @@ def run(
         If the arguments do not match the inputs, or the executor cannot run stages. The message
         names the parts of arguments: ``params['w'] is s32[3], expected f32[3]``.
     ExecutionError
-        If a process of a pool dies, a cluster has no worker, or a worker has no nxla or another
-        version of it.
+        If a process of a pool dies, a cluster has no worker, a worker has no nxla or another
+        version of it, or a checked result is not finite.
 
     Examples
     --------
@@ -275,6 +281,15 @@ def run(
     1.0
     """
     stages = graph_of("run", stages)
+    if debug_nans is not None:
+        from nxla import debug
+
+        if not isinstance(debug_nans, bool):
+            raise _core.ArgumentError(
+                f"run: debug_nans: must be one of False, True; got {debug_nans!r}"
+            )
+        with debug.debug_nans(debug_nans):
+            return run(stages, *args, executor=executor, **kwargs)
     if executor is None:
         return stages.run(*args, **kwargs)
     from nxla import _cluster

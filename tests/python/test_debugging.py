@@ -86,13 +86,28 @@ def test_nan_arguments_are_not_attributed_to_operations():
 
 
 def test_stages_are_checked_on_every_executor():
-    expression = nx.debug_expr(lambda x: nx.cos(nx.log(nx.sin(x))))(1.0)
+    def f(x):
+        y = nx.sin(x)
+        return nx.cos(nx.log(y))  # here
+
+    expression = nx.debug_expr(f)(1.0)
     stages = nx.graph.split(expression, lambda node: "after" if node.op == "sin" else "none")
+    line = f.__code__.co_firstlineno + 2
+    named = rf"^log: produced NaN .*test_debugging\.py:{line}\)"
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for executor in (None, pool):
             assert nx.isnan(nx.graph.run(stages, -1.0, executor=executor)).item()
-            with nx.debug_nans(), pytest.raises(nx.ExecutionError, match="result leaf 0 has NaN"):
-                nx.graph.run(stages, -1.0, executor=executor)
+            with nx.debug_nans():
+                with pytest.raises(nx.ExecutionError, match=named):
+                    nx.graph.run(stages, -1.0, executor=executor)
+                unchecked = nx.graph.run(stages, -1.0, executor=executor, debug_nans=False)
+                assert nx.isnan(unchecked).item()
+            with pytest.raises(nx.ExecutionError, match=named):
+                nx.graph.run(stages, -1.0, executor=executor, debug_nans=True)
+            with pytest.raises(nx.ExecutionError, match="argument leaf 0 contains NaN"):
+                nx.graph.run(stages, nx.nan, executor=executor, debug_nans=True)
+    with pytest.raises(nx.ArgumentError, match="run: debug_nans: must be one of False, True"):
+        nx.graph.run(stages, 1.0, debug_nans=1)
 
 
 def test_compilers_are_compared_value_by_value(capsys):

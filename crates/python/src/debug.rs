@@ -3,7 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use nxla_runtime::debug::{Distance, check_finite, distance, first_nan, first_not_finite};
+use nxla_runtime::debug::{
+    Distance, check_finite, check_stages_finite, distance, first_nan, first_not_finite,
+};
+use nxla_runtime::split::StageGraph;
 use nxla_runtime::{HostTensor, Program, RawTensor};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
@@ -30,6 +33,18 @@ pub(crate) fn check_results(
     inputs: &[&RawTensor],
     results: &[RawTensor],
 ) -> PyResult<()> {
+    check_results_by(py, name, inputs, results, &|| check_finite(program, inputs))
+}
+
+/// Like [`check_results`]; `check` runs the computation of the results on the evaluator, and returns
+/// an error for an operation with a result that is not finite.
+fn check_results_by(
+    py: Python<'_>,
+    name: &str,
+    inputs: &[&RawTensor],
+    results: &[RawTensor],
+    check: &(dyn Fn() -> nxla_runtime::Result<()> + Sync),
+) -> PyResult<()> {
     for (number, result) in results.iter().enumerate() {
         let Some(result) = read_inexact(py, result)? else { continue };
         if first_not_finite(&result).is_none() {
@@ -37,7 +52,7 @@ pub(crate) fn check_results(
         }
         let is_gone = inputs.iter().any(|input| input.is_released().unwrap_or(true));
         if !is_gone {
-            py.detach(|| check_finite(program, inputs)).or_raise()?;
+            py.detach(check).or_raise()?;
         }
         let Some((index, value)) = first_nan(&result) else { continue };
         // The evaluator found only finite results, so the inputs contain the NaN.
@@ -79,8 +94,25 @@ pub(crate) fn check_program(
     check_results(py, name, program, &inputs, results)
 }
 
+/// Checks the results of stages if the thread checks results; see [`check_results`].
+pub(crate) fn check_stages(
+    py: Python<'_>,
+    name: &str,
+    graph: &StageGraph,
+    inputs: &[RawTensor],
+    results: &[RawTensor],
+) -> PyResult<()> {
+    if !is_on() {
+        return Ok(());
+    }
+    let inputs: Vec<&RawTensor> = inputs.iter().map(RawTensor::data).collect();
+    let check = || check_stages_finite(graph, &inputs);
+    check_results_by(py, name, &inputs, results, &check)
+}
+
 /// Raises if the thread checks results and a result contains NaN. The operation is unknown: the
-/// results come from several programs, or from a program that another tool wrote.
+/// results come from several devices, from a program that another tool wrote, or from stages whose
+/// inputs are gone.
 pub(crate) fn check_tensors<'a>(
     py: Python<'_>,
     name: &str,

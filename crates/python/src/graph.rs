@@ -257,9 +257,11 @@ impl PyStageGraph {
         let (options, _) = options_from(options.as_ref())?;
         let inputs = self.inputs("run", &args)?;
         let stages = StageRunner::new(self.graph.clone(), &options);
+        // The checks compute the results again; without them, inputs are freed after their last use.
+        let kept = debug::is_on().then(|| inputs.clone());
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
-        self.wrap(py, results)
+        self.wrap(py, kept, results)
     }
 
     /// The arguments by position, and the keywords that are options.
@@ -288,9 +290,19 @@ impl PyStageGraph {
         self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
     }
 
-    /// The results of a run, from the tensors of all outputs.
-    fn _wrap(&self, py: Python<'_>, results: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<PyAny>> {
-        self.wrap(py, results.iter().map(|tensor| tensor.tensor()).collect())
+    /// The results of a run, from the tensors of all outputs. With the tensors of all inputs, an
+    /// error of `nx.debug_nans` names the operation.
+    #[pyo3(signature = (results, inputs=None))]
+    fn _wrap(
+        &self,
+        py: Python<'_>,
+        results: Vec<PyRef<'_, PyTensor>>,
+        inputs: Option<Vec<PyRef<'_, PyTensor>>>,
+    ) -> PyResult<Py<PyAny>> {
+        let tensors = |list: Vec<PyRef<'_, PyTensor>>| -> Vec<RawTensor> {
+            list.iter().map(|tensor| tensor.tensor()).collect()
+        };
+        self.wrap(py, inputs.map(tensors), tensors(results))
     }
 
     /// The options of a run, and for each stage whether it calls host functions under them; such a
@@ -458,8 +470,16 @@ impl PyStageGraph {
     }
 
     /// The results of a run in their container, checked if the thread checks results.
-    fn wrap(&self, py: Python<'_>, results: Vec<RawTensor>) -> PyResult<Py<PyAny>> {
-        debug::check_tensors(py, "run", &results)?;
+    fn wrap(
+        &self,
+        py: Python<'_>,
+        inputs: Option<Vec<RawTensor>>,
+        results: Vec<RawTensor>,
+    ) -> PyResult<Py<PyAny>> {
+        match inputs {
+            Some(inputs) => debug::check_stages(py, "run", &self.graph, &inputs, &results)?,
+            None => debug::check_tensors(py, "run", &results)?,
+        }
         self.results.wrap(py, results)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{ExprId, Op, Program};
+use nxla_split::{StageGraph, StageScheduler};
 use nxla_tensor::{DType, HostTensor};
 
 use crate::error::Result;
@@ -32,6 +33,32 @@ pub use nxla_eval::{first_nan, first_not_finite};
 pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
     Plan::checked(program.clone()).run(inputs, &Hooks::new())?;
+    Ok(())
+}
+
+/// Runs stages on the evaluator, one after another, with the checks of [`check_finite`].
+///
+/// ```
+/// use nxla::split::{Decision, split};
+/// use nxla::{DType, Expr, Tensor, TensorType, debug, jit};
+///
+/// let f = jit(|[x]: [Expr; 1]| (x - 1.0).log() * 2.0);
+/// let (program, _) = f.trace([TensorType::scalar(DType::F32)])?;
+/// let stages = split(&program, |_| Decision::After)?;
+/// let error = debug::check_stages_finite(&stages, &[&Tensor::from(1.0f32)]).unwrap_err();
+/// assert!(error.to_string().starts_with("log: produced -inf"));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`check_finite`] for the first stage that has one.
+pub fn check_stages_finite(graph: &StageGraph, inputs: &[&RawTensor]) -> Result<()> {
+    let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
+    let mut schedule = StageScheduler::new(graph, inputs)?;
+    while let Some(task) = schedule.next_ready() {
+        let plan = Plan::checked(graph.stage(task.stage).program.clone());
+        schedule.complete(task.stage, plan.run(task.arguments, &Hooks::new())?)?;
+    }
     Ok(())
 }
 

@@ -56,7 +56,7 @@ def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], exec
     executor = executor_of(executor, in_force)
     try:
         loop = RunLoop(plan_of(stages, listening), executor)
-        return stages._wrap(loop.results(loop.begin(inputs, bar)))
+        return stages._wrap(loop.results(loop.begin(inputs, bar)), inputs)
     finally:
         executor.close()
         if bar is not None:
