@@ -249,8 +249,18 @@ INVALID_CALLS = {
     ),
     "Mesh: axes: must be a dict": lambda: nx.Mesh([("a", 2)]),
     "to_safetensors: metadata: must be a dict": lambda: nx.to_safetensors({}, ["k"]),
-    "scale_by_learning_rate: learning_rate: must be a number": lambda: nx.optim.adam("0.1"),
-    "chain: state: must have one entry": lambda: nx.optim.adam(0.1).update(nx.ones(2), None),
+    "adam: learning_rate: must be a number": lambda: nx.optim.adam("0.1"),
+    "adam: state: must have one entry": lambda: nx.optim.adam(0.1).update(nx.ones(2), None),
+    "adam: b1: must be at least 0": lambda: nx.optim.adam(0.1, b1=2.0),
+    "sgd: momentum: must be at least 0": lambda: nx.optim.sgd(0.1, momentum=2.0),
+    "rmsprop: momentum: must be at least 0": lambda: nx.optim.rmsprop(0.1, momentum=2.0),
+    "adafactor: weight_decay_rate: must not": lambda: nx.optim.adafactor(weight_decay_rate=-1),
+    "adafactor: clipping_threshold: must": lambda: nx.optim.adafactor(clipping_threshold=-1),
+    "muon: adam_b1: must be at least 0": lambda: nx.optim.muon(0.1, adam_b1=2.0),
+    "adamw: params: must be passed": lambda: nx.optim.adamw(0.1).update(
+        nx.ones(2), nx.optim.adamw(0.1).init(nx.ones(2))
+    ),
+    "chain: state: must have one entry": lambda: nx.optim.chain().update(nx.ones(2), None),
     "conv_transpose: feature_groups: must be at least 1; got 0": lambda: nx.nn.conv_transpose(
         nx.ones((1, 1, 2)), nx.ones((1, 1, 2)), feature_groups=0
     ),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from nxla import tree
 from nxla._arguments import format_path, leaf_paths
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError, ShapeError
+from nxla.errors import ArgumentError, NxlaError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from nxla._arguments import LeafPath
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 
 def require_transformation(op: str, argument: str, value: object) -> None:
@@ -112,3 +116,49 @@ def check_state(function: str, kind: type[Any], state: Any) -> None:
             f"{function}: state: must be a {kind.__name__}, which init returns; got a "
             f"{type(state).__name__}"
         )
+
+
+def names_own_errors(renamed: dict[str, str] | None = None) -> Callable[[F], F]:
+    """Return a decorator of an optimizer: errors of its transformations name the optimizer.
+
+    Parameters
+    ----------
+    renamed : dict, optional
+        The arguments that the optimizer passes to a transformation under another name: from
+        ``"transformation: argument"`` to the argument of the optimizer.
+    """
+
+    def decorate(optimizer: F) -> F:
+        def naming(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                try:
+                    return function(*args, **kwargs)
+                except NxlaError as error:
+                    message = _own_message(optimizer.__name__, str(error), renamed or {})
+                    if message is None:
+                        raise
+                    raise type(error)(message) from None
+
+            return call
+
+        @functools.wraps(optimizer)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            made = naming(optimizer)(*args, **kwargs)
+            return made._replace(init=naming(made.init), update=naming(made.update))
+
+        return make  # type: ignore[return-value]
+
+    return decorate
+
+
+def _own_message(optimizer: str, message: str, renamed: dict[str, str]) -> str | None:
+    """Return an error of a transformation as an error of the optimizer; None for other errors."""
+    from nxla import optim
+
+    part, _, rest = message.partition(": ")
+    if part == optimizer or part not in optim.__all__:
+        return None
+    argument, _, requirement = rest.partition(": ")
+    own = renamed.get(f"{part}: {argument}", argument)
+    return f"{optimizer}: {own}: {requirement}"

@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_list, as_tensor, call_as
+from nxla._values import as_list, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
-from nxla.optim._checks import check_shapes, check_state, read_mask, require_params
+from nxla.optim._checks import (
+    check_shapes,
+    check_state,
+    names_own_errors,
+    read_mask,
+    require_params,
+)
 from nxla.optim.optimizers import adamw
 from nxla.optim.schedules import _check_not_negative
 from nxla.optim.transforms import (
@@ -105,6 +111,7 @@ def scale_by_trust_ratio(
     return _stateless(update)
 
 
+@names_own_errors()
 def lamb(
     learning_rate: float | Schedule,
     b1: float = 0.9,
@@ -284,6 +291,13 @@ def scale_by_param_block_rms(min_scale: float = 1e-3) -> GradientTransformation:
     return _stateless(update)
 
 
+@names_own_errors(
+    {
+        "add_decayed_weights: mask": "weight_decay_mask",
+        "add_decayed_weights: weight_decay": "weight_decay_rate",
+        "clip_by_block_rms: threshold": "clipping_threshold",
+    }
+)
 def adafactor(
     learning_rate: float | Schedule | None = None,
     min_dim_size_to_factor: int = 128,
@@ -415,6 +429,13 @@ def scale_by_muon(
     )
 
 
+@names_own_errors(
+    {
+        "adamw: b1": "adam_b1",
+        "adamw: b2": "adam_b2",
+        "adamw: weight_decay": "adam_weight_decay",
+    }
+)
 def muon(
     learning_rate: float | Schedule,
     ns_coeffs: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
@@ -466,7 +487,7 @@ def muon(
         return read_mask("muon", mask, params)
 
     of_matrices = chain(
-        call_as("muon", scale_by_muon, ns_coeffs, ns_steps, beta, nesterov=nesterov),
+        scale_by_muon(ns_coeffs, ns_steps, beta, nesterov=nesterov),
         add_decayed_weights(weight_decay),
         scale_by_learning_rate(learning_rate),
     )
