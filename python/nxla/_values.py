@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Concatenate, ParamSpec, TypeVar
 
     from nxla._core import DType, Lazy, Template, Tensor
-    from nxla._types import KeepsStructure, TensorLike
+    from nxla._types import DTypeLike, KeepsStructure, TensorLike
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -97,6 +97,11 @@ def dtype_of(op: str, argument: str, value: Any) -> DType:
     """Return a dtype by its name, and the dtype of any other operand."""
     if not isinstance(value, str):
         return call_as(op, _core.result_type, value)
+    return as_dtype(op, value, argument)
+
+
+def as_dtype(op: str, value: DTypeLike, argument: str = "dtype") -> DType:
+    """Return a dtype by its name, its class of NumPy or itself."""
     try:
         return _core.DType(value)
     except _core.DTypeError as error:

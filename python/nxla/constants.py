@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
+from nxla._values import as_dtype
 from nxla.errors import DTypeError
 from nxla.limits import finfo
 
@@ -39,14 +40,14 @@ __all__ = [
 
 
 def _float(name: str, dtype: DTypeLike) -> DType:
-    checked = _core.DType(dtype)
+    checked = as_dtype(name, dtype)
     if checked.kind != "float":
         raise DTypeError(f"{name}: dtype: must be a float dtype; got {checked}")
     return checked
 
 
 def _real(name: str, dtype: DTypeLike) -> DType:
-    checked = _core.DType(dtype)
+    checked = as_dtype(name, dtype)
     if checked.kind == "complex":
         raise DTypeError(f"{name}: dtype: must be a real dtype; got {checked}")
     return checked
@@ -213,7 +214,7 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     >>> nx.constants.i().item()
     1j
     """
-    checked = _core.DType(dtype)
+    checked = as_dtype("i", dtype)
     if checked.kind != "complex":
         raise DTypeError(f"i: dtype: must be a complex dtype; got {checked}")
     return _core.tensor(1j, checked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import dtype_of
+from nxla._values import as_dtype, dtype_of
 from nxla.errors import ArgumentError, DTypeError
 
 TYPE_CHECKING = False
@@ -150,7 +150,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
     >>> nx.isdtype("s8", "integral"), nx.isdtype(nx.float32, (nx.float64, "complex floating"))
     (True, False)
     """
-    checked = _core.DType(dtype)
+    checked = as_dtype("isdtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in _KINDS:
             if checked.kind in _KINDS[one]:

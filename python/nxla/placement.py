@@ -17,15 +17,17 @@ from __future__ import annotations
 from nxla import _core, _hints, tree
 from nxla._core import Device
 from nxla._values import as_tensor, keeps_structure, user_line
-from nxla.errors import ArgumentError, TraceError
+from nxla.errors import ArgumentError, NxlaError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from nxla._core import Tensor
     from nxla._types import DeviceLike
+
+    R = TypeVar("R")
 
 __all__ = ["Device", "device_put", "devices"]
 
@@ -238,12 +240,12 @@ def backend_deallocate(container: Any, /) -> bool:
 def _place(op: str, device: DeviceLike | None, client: str | None) -> Device:
     """Return a device, or the first device of a client; the host without either."""
     if client is None:
-        return Device("host" if device is None else device)
+        return _naming_device(op, Device, "host" if device is None else device)
     if device is not None:
         raise ArgumentError(
             f"{op}: device, client: must not both be given; a device belongs to a client"
         )
-    return Device("host" if client == "host" else f"{client}:0")
+    return _naming_device(op, Device, "host" if client == "host" else f"{client}:0")
 
 
 def _default_device() -> Device:
@@ -254,15 +256,35 @@ def _default_device() -> Device:
     return _core.to_backend({})
 
 
-def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: Any) -> Tensor:
+def made_on(
+    op: str, device: DeviceLike | None, function: Callable[..., Tensor], *args: Any
+) -> Tensor:
     """Return the result of a function on a device, or on the device of the default options.
 
-    It implements the argument `device` of all functions that create tensors from scalars.
+    It implements the argument `device` of all functions that create tensors from scalars. Errors
+    about the device name the public function `op`.
     """
     if device is None:
         return function(*args)
-    made: Tensor = _core.on_device(device, function, *args)
+    made: Tensor = _naming_device(op, _core.on_device, device, function, *args)
     return made
+
+
+def placed_on(op: str, device: DeviceLike | None, x: Tensor) -> Tensor:
+    """Return new data on a device, or on the device of the default options."""
+    return _naming_device(op, _core.place, x, device)
+
+
+def _naming_device(op: str, function: Callable[..., R], *args: Any) -> R:
+    """Call a compiled function on behalf of a public one, which errors about a device name."""
+    try:
+        return function(*args)
+    except NxlaError as error:
+        message = str(error)
+        if not message.startswith("device: "):
+            raise
+        requirement = message.removeprefix("device: ").removeprefix("name: ")
+        raise type(error)(f"{op}: device: {requirement}") from None
 
 
 _hints.install(globals())

@@ -138,7 +138,7 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     number = to_index(seed)
     if number is not None and not -(2**63) <= number < 2**64:
         seed = number % 2**64
-    return made_on(device, _core.random_key, seed)
+    return made_on("key", device, _core.random_key, seed)
 
 
 def split(key: TensorLike, /, parts: int = 2) -> Tensor:

@@ -225,6 +225,66 @@ def test_derivative_errors_name_the_derivative(name, call):
         call()
 
 
+#: Calls that create tensors, with the arguments `device` and `dtype`.
+CREATED = {
+    "tensor": lambda **k: nx.tensor(1.0, **k),
+    "asarray": lambda **k: nx.asarray(1.0, **k),
+    "full": lambda **k: nx.full((2,), 1.0, **k),
+    "zeros": lambda **k: nx.zeros((2,), **k),
+    "ones": lambda **k: nx.ones((2,), **k),
+    "empty": lambda **k: nx.empty((2,), **k),
+    "full_like": lambda **k: nx.full_like(1.0, 2.0, **k),
+    "zeros_like": lambda **k: nx.zeros_like(1.0, **k),
+    "ones_like": lambda **k: nx.ones_like(1.0, **k),
+    "empty_like": lambda **k: nx.empty_like(1.0, **k),
+    "arange": lambda **k: nx.arange(3, **k),
+    "linspace": lambda **k: nx.linspace(0.0, 1.0, 3, **k),
+    "iota": lambda **k: nx.iota((3,), **k),
+    "eye": lambda **k: nx.eye(3, **k),
+    "from_binary": lambda dtype="f32", **k: nx.from_binary(bytes(4), dtype, **k),
+}
+
+#: Calls with the argument `device` only.
+PLACED = {
+    "tri": lambda device: nx.tri(2, 2, device=device),
+    "key": lambda device: nx.random.key(0, device=device),
+    "from_dlpack": lambda device: nx.from_dlpack(nx.ones(2), device=device),
+    "device_put": lambda device: nx.device_put(1.0, device),
+    "backend_copy": lambda device: nx.backend_copy(1.0, device),
+    "backend_transfer": lambda device: nx.backend_transfer(1.0, device),
+}
+
+#: Calls with the argument `dtype` only.
+TYPED = {
+    "binomial": lambda dtype: nx.random.binomial(nx.random.key(0), 3, 0.5, dtype=dtype),
+    "student_t_split": lambda dtype: nx.random.student_t_split(nx.random.key(0), 3, dtype=dtype),
+    "uniform": lambda dtype: nx.random.uniform(nx.random.key(0), dtype=dtype),
+    "template": lambda dtype: nx.template((2,), dtype),
+    "isdtype": lambda dtype: nx.isdtype(dtype, "integral"),
+    "epsilon": nx.constants.epsilon,
+    "i": nx.constants.i,
+}
+
+
+@pytest.mark.parametrize("name", [*CREATED, *PLACED])
+def test_errors_about_devices_name_the_function(name):
+    call = CREATED.get(name) or PLACED[name]
+    with pytest.raises(nx.OptionError, match=f"^{name}: device: must be one of host"):
+        call(device="nowhere")
+    with pytest.raises(nx.ArgumentError, match=f"^{name}: device: must be a device or the name"):
+        call(device=3)
+    if name in CREATED:
+        with pytest.raises(nx.TraceError, match=f"^{name}: device: must not be passed in a trace"):
+            nx.jit(lambda: call(device="host"))()
+
+
+@pytest.mark.parametrize("name", [*CREATED, *TYPED])
+def test_errors_about_dtypes_name_the_function(name):
+    call = CREATED.get(name) or TYPED[name]
+    with pytest.raises(nx.DTypeError, match=f"^{name}: dtype: must be a NumPy name or one of"):
+        call(dtype="f3") if name in CREATED else call("f3")
+
+
 def _on_mesh(function):
     """Call a function of the part of one device over a mesh of one device."""
     mesh = nx.Mesh(data=1)

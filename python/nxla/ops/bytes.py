@@ -8,8 +8,9 @@ import sys
 
 from nxla import _core, _hints
 from nxla._arguments import byte_view, path_of, raw_bytes
-from nxla._values import as_count, user_line
+from nxla._values import as_count, as_dtype, user_line
 from nxla.errors import ArgumentError, FormatError, TraceError
+from nxla.placement import placed_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ def from_binary(
     >>> nx.from_binary(bytes([1, 0, 2, 0]), "u8").tolist()
     [1, 0, 2, 0]
     """
-    data, dtype = raw_bytes("from_binary", data), _core.DType(dtype)
+    data, dtype = raw_bytes("from_binary", data), as_dtype("from_binary", dtype)
     count, rest = divmod(len(data), dtype.itemsize)
     if not data or rest:
         raise FormatError(
             f"from_binary: data: length must be a positive multiple of {dtype.itemsize} bytes; got "
             f"{len(data)}"
         )
-    return _core.place(_core.tensor_from_bytes(data, dtype, [count]), device)
+    return placed_on("from_binary", device, _core.tensor_from_bytes(data, dtype, [count]))
 
 
 def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:

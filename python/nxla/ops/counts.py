@@ -7,7 +7,7 @@ import math
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
 from nxla._signatures import run_traced
-from nxla._values import as_tensors, call_as, index_list, template_of
+from nxla._values import as_dtype, as_tensors, call_as, index_list, template_of
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis
@@ -177,7 +177,7 @@ def _shape_of(name: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple
 
 
 def _count_dtype(name: str, dtype: DTypeLike | None) -> Any:
-    found = _core.DType("s32" if dtype is None else dtype)
+    found = as_dtype(name, "s32" if dtype is None else dtype)
     if found.kind not in ("signed", "unsigned"):
         raise DTypeError(f"{name}: dtype: must be an integer dtype; got {found}")
     return found
@@ -412,7 +412,7 @@ def student_t(
     if dtype is None:
         kind = freedom.dtype if freedom.dtype.kind == "float" else _core.f32
     else:
-        kind = _core.DType(dtype)
+        kind = as_dtype("student_t", dtype)
     if kind.kind != "float":
         raise DTypeError(f"student_t: dtype: must be a float dtype; got {kind}")
     wide = kind if kind.bits >= 32 else _core.f32

@@ -7,7 +7,7 @@ import math
 from nxla import _core, _hints, tree
 from nxla._values import as_bool, as_count, as_int, as_number, as_tensor, call_as, is_inexact
 from nxla.errors import ArgumentError, ShapeError
-from nxla.placement import made_on
+from nxla.placement import made_on, placed_on
 from nxla.vectors import spread
 
 TYPE_CHECKING = False
@@ -75,15 +75,15 @@ def tensor(
     """
     made = _as_traced(value, dtype)
     if made is None:
-        made = _import_data(value, dtype, copy, device)
+        made = _import_data("tensor", value, dtype, copy, device)
     return made if names is None else _core.rename(made, names)
 
 
 def _import_data(
-    value: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike | None
+    op: str, value: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike | None
 ) -> Tensor:
     """Return data as a tensor on a device, in new memory if `copy` is True."""
-    made = _place_data(value, _core.tensor(value, dtype, copy), device)
+    made = _place_data(op, value, _core.tensor(value, dtype, copy), device)
     if copy and isinstance(value, _core.Tensor) and made.dtype == value.dtype:
         # The compiled function shares the memory of a tensor, which is immutable but can be
         # freed.
@@ -91,11 +91,11 @@ def _import_data(
     return made
 
 
-def _place_data(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
+def _place_data(op: str, given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
     """Place new data on a device. A tensor stays on its device by default."""
     if device is None and isinstance(given, _core.Tensor):
         return made
-    return _core.place(made, device)
+    return placed_on(op, device, made)
 
 
 def asarray(
@@ -144,8 +144,8 @@ def asarray(
     if traced is not None:
         return traced
     if copy is not True and isinstance(obj, _core.Tensor) and (dtype is None or obj.dtype == dtype):
-        return _place_data(obj, obj, device)
-    return _import_data(obj, dtype, copy, device)
+        return _place_data("asarray", obj, obj, device)
+    return _import_data("asarray", obj, dtype, copy, device)
 
 
 def _as_traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
@@ -203,7 +203,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
         raise ArgumentError(
             f"from_dlpack: x: must have the method __dlpack__; got a {type(x).__name__}"
         )
-    return asarray(x, device=device, copy=copy)
+    return call_as("from_dlpack", asarray, x, device=device, copy=copy)
 
 
 def full(
@@ -245,7 +245,7 @@ def full(
     >>> nx.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
-    return made_on(device, _core.full, shape, fill_value, dtype, names)
+    return made_on("full", device, _core.full, shape, fill_value, dtype, names)
 
 
 def _refuse_sizes(function: str, shape: Shape, dtype: DTypeLike | None) -> None:
@@ -290,7 +290,7 @@ def zeros(
     """
     _refuse_sizes("zeros", shape, dtype)
     dtype = _core.f32 if dtype is None else dtype
-    return made_on(device, _core.full, shape, 0, dtype, names)
+    return made_on("zeros", device, _core.full, shape, 0, dtype, names)
 
 
 def ones(
@@ -326,7 +326,7 @@ def ones(
     """
     _refuse_sizes("ones", shape, dtype)
     dtype = _core.f32 if dtype is None else dtype
-    return made_on(device, _core.full, shape, 1, dtype, names)
+    return made_on("ones", device, _core.full, shape, 1, dtype, names)
 
 
 def empty(
@@ -399,7 +399,9 @@ def full_like(
     x = as_tensor(x)
     dtype = x.dtype if dtype is None else dtype
     arguments = (x.shape, fill_value, dtype, x.names)
-    filled = made_on(_device_like(x, device), call_as, "full_like", _core.full, *arguments)
+    filled = made_on(
+        "full_like", _device_like(x, device), call_as, "full_like", _core.full, *arguments
+    )
     return _core.align_vectors([filled, x], False, True)[0] if x.vectorized_axes else filled
 
 
@@ -506,7 +508,7 @@ def arange(
                     f"arange: dtype: must hold {number}; got int32, the default; pass "
                     "dtype=nx.int64"
                 )
-    return made_on(device, _arange, start, step, count, dtype)
+    return made_on("arange", device, _arange, start, step, count, dtype)
 
 
 def _arange(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
@@ -580,7 +582,7 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     endpoint = as_bool("linspace", "endpoint", endpoint)
-    return made_on(device, _core.linspace, start, stop, num, endpoint, dtype, name)
+    return made_on("linspace", device, _core.linspace, start, stop, num, endpoint, dtype, name)
 
 
 def iota(
@@ -625,7 +627,9 @@ def iota(
     >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
     """
-    return spread("iota", made_on(device, _core.iota, shape, axis, dtype, names), vectorized_axes)
+    return spread(
+        "iota", made_on("iota", device, _core.iota, shape, axis, dtype, names), vectorized_axes
+    )
 
 
 def eye(
@@ -671,7 +675,7 @@ def eye(
     n_rows = as_count("eye", "n_rows", n_rows)
     shape = n_rows, n_rows if n_cols is None else as_count("eye", "n_cols", n_cols)
     dtype = _core.f32 if dtype is None else dtype
-    return spread("eye", made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
+    return spread("eye", made_on("eye", device, _diagonal, shape, k, dtype, names), vectorized_axes)
 
 
 def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:
@@ -693,7 +697,7 @@ def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = 
     [[1, 0, 0], [1, 1, 0]]
     """
     n_rows, n_cols = as_count("tri", "n_rows", n_rows), as_count("tri", "n_cols", n_cols)
-    return made_on(device, _core.tri, n_rows, n_cols, k)
+    return made_on("tri", device, _core.tri, n_rows, n_cols, k)
 
 
 def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
