@@ -151,7 +151,8 @@ def _suggest_option(error: OptionError, options: dict[str, Any]) -> None:
     for name in options:
         text = str(error)
         # A compiler that has the option is the better suggestion.
-        if f' has no option "{name}"' in text and " has it" not in text:
+        unknown = (f'option "{name}": does not exist', f' has no option "{name}"; it has no')
+        if any(part in text for part in unknown):
             similar = get_close_matches(name, JIT_OPTIONS, n=1)
             if similar and similar[0] != name:
                 error.args = (f"{error}; did you mean {similar[0]}=?",)

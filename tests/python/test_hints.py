@@ -423,11 +423,20 @@ def test_unknown_options_of_jit_name_the_similar_argument():
         *("max_compile", "debug_nan", "in_sharding", "on_conflicts", "hook"),
     ):
         similar = option.removesuffix("s") if option == "on_conflicts" else f"{option}s"
+        unknown = rf'^option "{option}": does not exist; .*; did you mean {similar}=\?$'
         for call in calls:
-            with pytest.raises(nx.OptionError, match=rf"no option.*; did you mean {similar}=\?$"):
+            with pytest.raises(nx.OptionError, match=unknown):
                 call(lambda x: x, **{option: 0})
-    with pytest.raises(nx.OptionError, match="own flags"):
-        nx.jit(lambda x: x, learning_rate=0)
+        with pytest.raises(nx.OptionError, match=rf"it has no options; did you mean {similar}=\?$"):
+            nx.jit(lambda x: x, compiler="evaluator", **{option: 0})
+    # No option of jit is similar, another compiler has the option, or its value is invalid.
+    for options, end in (
+        ({"learning_rate": 0}, r"own flags\)$"),
+        ({"compiler": "evaluator", "precision": "high"}, 'compiler="xla" has it$'),
+        ({"compiler": "xla", "cpu_device_count": 0}, "got 0$"),
+    ):
+        with pytest.raises(nx.OptionError, match=end):
+            nx.jit(lambda x: x, **options)
 
 
 class Total:

@@ -15,7 +15,7 @@ from where import on_cpu
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"compiler": "xla", "wrong": 1}, 'the compiler "xla" has no option "wrong"; it has'),
+        ({"compiler": "xla", "wrong": 1}, 'option "wrong": does not exist; the compiler "xla" has'),
         ({"compiler": "evaluator", "precision": "high"}, 'compiler="xla" has it'),
         ({"compiler": "xla", "precision": "best"}, 'must be "default", "high" or "highest"'),
         ({"compiler": "xla", "precision": 3}, 'must be "default"'),
@@ -25,7 +25,8 @@ from where import on_cpu
         ({"compiler": "xla", "plugin": 5}, "must be a path"),
         ({"compiler": "xla", "preallocate": 1}, "must be a bool"),
         ({"compiler": "xla", "progress": 5}, "progress: must be True or False"),
-        ({"wrong": 1}, 'no option "wrong"'),
+        ({"wrong": 1}, 'option "wrong": does not exist; the compiler "xla" has plugin, '),
+        ({"compile_above": 1}, 'option "compile_above": requires compiler="auto"'),
         ({"compiler": "nobody"}, 'got "nobody"'),
     ],
 )

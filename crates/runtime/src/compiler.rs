@@ -563,9 +563,9 @@ pub(crate) fn integer_setting(
 pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]) -> Result<()> {
     match settings.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) if AUTO_SETTINGS.contains(&name.as_str()) => Err(Error::Options(format!(
-            "the compiler {compiler:?} has no option {name:?}; compiler=\"auto\" has it"
-        ))),
+        Some(name) if AUTO_SETTINGS.contains(&name.as_str()) => {
+            Err(Error::Options(format!("option {name:?}: requires compiler=\"auto\"")))
+        }
         Some(name) if known.is_empty() => {
             let one = Settings::from([(name.clone(), settings[name].clone())]);
             let other = match compiler_named("xla") {
@@ -576,8 +576,9 @@ pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]
                 "the compiler {compiler:?} has no option {name:?}; {other}"
             )))
         }
+        // Options that select no compiler are compared with XLA, which the user did not name.
         Some(name) => Err(Error::Options(format!(
-            "the compiler {compiler:?} has no option {name:?}; it has {}",
+            "option {name:?}: does not exist; the compiler {compiler:?} has {}",
             known.join(", ")
         ))),
     }
