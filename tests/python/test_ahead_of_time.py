@@ -61,11 +61,19 @@ def test_only_text_for_a_device_has_custom_calls():
     assert "custom_call" not in lowered.as_text()
 
 
-def test_portable_text_rejects_hooks():
+def test_portable_text_rejects_hooks(tmp_path):
     hooked = nx.jit(lambda x: nx.hook(x, "h"), hooks={"h": print}, compiler="xla")
-    with pytest.raises(nx.DeviceError, match="hook"):
-        hooked.lower(1.0).as_text()
+    line = hooked.callable.__code__.co_firstlineno
+    place = rf"\(.*test_ahead_of_time\.py:{line}\)"
+    message = f'^io_call: must not call a function .* in a portable module; got hook "h" {place}'
+    file = tmp_path / "f.mlir"
+    for write in (lambda: hooked.lower(1.0).as_text(), lambda: nx.export(hooked, [1.0], file)):
+        with pytest.raises(nx.DeviceError, match=message):
+            write()
+    assert not file.exists()
     assert "custom_call" in hooked.lower(1.0).as_text(portable=False)
+    # A hook without a function is omitted.
+    assert "custom_call" not in nx.export(lambda x: nx.hook(x, "h"), [1.0])
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])

@@ -22,6 +22,18 @@ pub enum LowerError {
         /// The user's line, where known.
         line: Option<Line>,
     },
+    /// An active hook in a module that other processes can run.
+    #[error(
+        "io_call: must not call a function of this process in a portable module; got {hook}{}; \
+         omit the function, or return the value",
+        AtLine(line.as_ref())
+    )]
+    PortableHook {
+        /// `hook "loss"`, or `a hook without a name`.
+        hook: String,
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
 }
 
 /// The result of lowering.

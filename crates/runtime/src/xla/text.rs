@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_expr::{Graph, HookOp, Program};
-use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
+use nxla_stablehlo::{LowerError, LowerOptions, LoweredModule, lower};
 use nxla_tensor::HostTensor;
 
 use super::{NAME, lower_for_target, settings, target_of};
@@ -52,7 +52,10 @@ pub fn stablehlo_text(
         precision: settings::precision(request.settings)?,
         ..LowerOptions::default()
     };
-    Ok(lower(program, &options)?)
+    lower(program, &options).map_err(|error| match error {
+        LowerError::HostCalls { hook, line } => LowerError::PortableHook { hook, line }.into(),
+        other => other.into(),
+    })
 }
 
 /// A program whose last inputs are literals.
