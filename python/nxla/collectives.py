@@ -642,7 +642,7 @@ def shard_map(
         than its sharding names.
     ArgumentError
         If specs do not match the arguments, belong to another mesh, or a result varies along an
-        axis that its sharding omits.
+        axis that its sharding omits, or an argument varies along an axis of its sharding already.
 
     Examples
     --------
@@ -735,6 +735,12 @@ def _part(value: Any, spec: Sharding) -> Tensor:
         names.append(name)
     if not places:
         return x
+    for axis, _ in x.vectorized_axes:
+        if axis in places:
+            raise ArgumentError(
+                f"shard_map: in_specs: must not name {axis!r}, along which the argument varies "
+                "already, because another shard_map around this one divides it along the mesh axis"
+            )
     order = [*places.values(), *(at for at in range(len(shape)) if at not in places.values())]
     parts = _core.permute_dims(_core.reshape(x, shape, names=names), order)
     return constrain(_core.vectorize(parts, [(axis, spec.mesh.axes[axis]) for axis in places]))

@@ -387,6 +387,18 @@ def test_mismatched_specs_raise(mesh):
         nx.jit(nx.shard_map(lambda x: x, mesh, nx.Mesh(data=2).sharding("data"), rows))(X)
 
 
+def test_nested_shard_maps_over_one_axis_raise(mesh):
+    rows = mesh.sharding("data")
+    inner = nx.shard_map(lambda x: x * 2, mesh, rows, rows)
+    message = "^shard_map: in_specs: must not name 'data', along which the argument varies already"
+    for outer in (lambda x: inner(x), nx.jit(lambda x: inner(x), on_conflict="reuse")):
+        with pytest.raises(nx.ArgumentError, match=message):
+            nx.shard_map(outer, mesh, rows, rows)(X)
+    # The inner function divides a value that is the same on all devices.
+    both = nx.shard_map(lambda x: nx.sum(inner(x)), mesh, None, None)
+    np.testing.assert_allclose(both(X), 2 * np.sum(X), rtol=1e-6)
+
+
 # A transformer block, and the division of its weights for tensor parallelism.
 
 HEADS, WIDTH = 4, 16
