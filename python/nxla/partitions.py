@@ -59,8 +59,8 @@ def jit_partitions(
     function : callable
         Takes and returns tensors and containers of them.
     args_list : sequence of sequence
-        The arguments of each partition. All have the same containers, dtypes, shapes and names of
-        axes.
+        The arguments of each partition. All have the same containers, dtypes, shapes, names of axes
+        and vectorized axes.
     **options
         As for `jit`, on top of the options of a jitted function. A compiler with the callback
         ``__jit__`` or ``__compile__`` gets all lists in one call. For every other compiler, list
@@ -76,8 +76,8 @@ def jit_partitions(
     Raises
     ------
     ArgumentError
-        If the lists differ in their containers, dtypes, shapes or names of axes, or the function
-        has static or donated arguments and the compiler has callbacks.
+        If the lists differ in their containers, dtypes, shapes, names of axes or vectorized axes,
+        or the function has static or donated arguments and the compiler has callbacks.
 
     Examples
     --------
@@ -337,11 +337,7 @@ def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
             raise ArgumentError(f"{name}: arguments {number}: must be {structure}; got {other}")
         for position, (leaf, template) in enumerate(zip(found, expected, strict=True)):
             own = template_of(leaf)
-            if (own.shape, own.dtype, own.names) != (
-                template.shape,
-                template.dtype,
-                template.names,
-            ):
+            if own != template:
                 path = structure.leaf_path(position)
                 raise ArgumentError(
                     f"{name}: arguments {number}{path}: must be {template}; got {own}"

@@ -463,6 +463,12 @@ def test_one_call_runs_several_partitions():
     named = [[nx.ones(2, names=["a"]), 1.0], [nx.ones(2, names=["b"]), 1.0]]
     with pytest.raises(nx.ArgumentError, match=r"arguments 1\[0\]: must be"):
         nx.jit_partitions(f, named, compiler=compiler)
+    rows, plain = nx.vectorize(nx.ones((3, 2)), "row"), nx.ones(2)
+    longer, columns = nx.vectorize(nx.ones((4, 2)), "row"), nx.vectorize(nx.ones((3, 2)), "col")
+    for first, second in ((rows, plain), (plain, rows), (rows, longer), (rows, columns)):
+        with pytest.raises(nx.ArgumentError, match=r"arguments 1\[0\]: must be .*vectorized"):
+            nx.jit_partitions(f, [[first, 1.0], [second, 1.0]], compiler=compiler)
+    assert len(compiler.traced) == 1
 
 
 @pytest.mark.parametrize("name", ["evaluator", "xla", "auto", "numpy"])
