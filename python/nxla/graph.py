@@ -265,7 +265,7 @@ def run(
     ------
     ArgumentError
         If the arguments do not match the inputs, or the executor cannot run stages. The message
-        names the parts of arguments: ``params['w'] is s32[3], expected f32[3]``.
+        names the parts of arguments: ``params['w']: must be f32[3]; got s32[3]``.
     ExecutionError
         If a process of a pool dies, a cluster has no worker, a worker has no nxla or another
         version of it, or a checked result is not finite.

@@ -232,8 +232,8 @@ def test_stream_errors_name_the_chunk(compiler):
         lambda x, s: (x["a"] + s, s + 1), {"a": nx.template((2,))}, 0, compiler=compiler
     )
     for chunk, text in (
-        ({"a": nx.ones(3)}, r"stream: the chunk\['a'\] is f32\[3\], expected f32\[2\]"),
-        (nx.ones(2), r"stream: the chunk is \*, expected \{'a': \*\}"),
+        ({"a": nx.ones(3)}, r"stream: chunk\['a'\]: must be f32\[2\]; got f32\[3\]"),
+        (nx.ones(2), r"stream: chunk: must be \{'a': \*\}; got \*"),
         ({"a": nx.template((2,))}, "stream: arguments: must have data; got the template"),
     ):
         with pytest.raises(nx.ArgumentError, match=text):

@@ -339,9 +339,9 @@ def test_compiled_function_lists_all_type_mismatches():
     with pytest.raises(nx.ArgumentError) as caught:
         compiled(wrong, nx.ones(4))
     text = str(caught.value)
-    assert "p['w'] is f32[3][2], it was compiled for f32[2][3]" in text
-    assert "p['b'][0] is f64[3], it was compiled for f32[3]" in text
-    assert "x is f32[4], it was compiled for f32[3]" in text
+    assert "p['w']: must be f32[2][3]; got f32[3][2]" in text
+    assert "p['b'][0]: must be f32[3]; got f64[3]" in text
+    assert "x: must be f32[3]; got f32[4]" in text
     assert "['b'][1]" not in text
 
 
@@ -351,9 +351,9 @@ def test_compiled_function_names_structure_mismatch():
     with pytest.raises(nx.ArgumentError) as caught:
         compiled({"w": nx.ones(2), "deep": (1.0, {"k": 1.0, "more": 2.0})})
     text = str(caught.value)
-    expected = "p['deep'][1] is {'k': *, 'more': *}, it was compiled for {'k': *}"
+    expected = "p['deep'][1]: must be {'k': *}; got {'k': *, 'more': *}"
     assert expected in text
-    with pytest.raises(nx.ArgumentError, match=r"p is \*, it was compiled for \{"):
+    with pytest.raises(nx.ArgumentError, match=r"p: must be \{.*; got \*"):
         compiled(nx.ones(2))
 
 

@@ -113,7 +113,7 @@ def test_invalid_calls_raise():
     stream = sums()
     with pytest.raises(TimeoutError, match="not available yet"):
         stream.recv(timeout=0.01)
-    with pytest.raises(nx.ArgumentError, match="the chunk is f32, expected s32"):
+    with pytest.raises(nx.ArgumentError, match="stream: chunk: must be s32; got f32"):
         stream.send(1.5)
     stream.send(1)
     with pytest.raises(nx.ExecutionError, match="1 results have not been received"):

@@ -449,7 +449,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// let double = jit(|x: Expr| x * 2).compile(TensorType::new(DType::F32, [2]))?;
     /// assert_eq!(double.call(Tensor::from(vec![1.0f32, 2.5]))?.to_vec::<f32>()?, [2.0, 5.0]);
     /// let error = double.call(Tensor::from(vec![1, 2])).unwrap_err();
-    /// assert_eq!(error.to_string(), "call: argument is s32[2], compiled for f32[2]");
+    /// assert_eq!(error.to_string(), "call: argument: must be f32[2]; got s32[2]");
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///

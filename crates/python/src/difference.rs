@@ -50,16 +50,15 @@ impl<'a> Differences<'a> {
         self.trees(py, path, (found.tree, expected.tree), &mut cursors)
     }
 
-    /// Returns the differences, one per line, or `None` without differences. `relation` is the text
-    /// between the found and the expected value.
-    pub(crate) fn text(&self, relation: &str) -> Option<String> {
+    /// Returns the differences, one per line, or `None` without differences.
+    pub(crate) fn text(&self) -> Option<String> {
         if self.found.is_empty() {
             return None;
         }
         let mut lines = Vec::new();
         for difference in self.found.iter().take(MAX_LISTED) {
             let Difference { path, expected, found } = difference;
-            lines.push(format!("{path} is {found}, {relation} {expected}"));
+            lines.push(format!("{path}: must be {expected}; got {found}"));
         }
         if self.found.len() > MAX_LISTED {
             lines.push(format!("and {} more", self.found.len() - MAX_LISTED));

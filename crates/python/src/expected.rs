@@ -15,8 +15,6 @@ pub(crate) struct Expected {
     /// A hash that identifies matching calls quickly; missing after unpickling.
     signature: Option<Signature<StaticValue>>,
     slots: Vec<Slot>,
-    /// The verb between the actual and the required type in an error.
-    wording: &'static str,
     /// True if only the axes of the data matter, vectorized or not.
     by_data: bool,
 }
@@ -118,8 +116,7 @@ impl Expected {
     /// The type of an argument or a template, with its name in errors.
     pub(crate) fn like(function: &str, name: &str, arg: &Bound<'_, PyAny>) -> PyResult<Self> {
         let args = PyTuple::new(arg.py(), [arg])?;
-        let expected = Self::of_templates(function, &args, vec![(name.to_owned(), false)])?;
-        Ok(Self { wording: "expected", ..expected })
+        Self::of_templates(function, &args, vec![(name.to_owned(), false)])
     }
 
     /// The types of templates, one for each argument.
@@ -141,7 +138,7 @@ impl Expected {
         let slots = args.iter().zip(names).map(|(arg, name)| Slot::of(&arg, name));
         let slots = slots.collect::<PyResult<_>>()?;
         let signature = Some(arguments.call.into_signature());
-        Ok(Self { signature, slots, wording: "it was compiled for", by_data: false })
+        Ok(Self { signature, slots, by_data: false })
     }
 
     /// The arguments of a traced call; `is_static` contains whether each is static.
@@ -156,7 +153,7 @@ impl Expected {
     }
 
     fn of_slots(slots: Vec<Slot>, by_data: bool) -> Self {
-        Self { signature: None, slots, wording: "expected", by_data }
+        Self { signature: None, slots, by_data }
     }
 
     /// Expects one tensor for each input of a program.
@@ -350,7 +347,7 @@ impl Expected {
             };
             differences.compare(py, &slot.name, found.as_typed(), slot.as_typed())?;
         }
-        match differences.text(self.wording) {
+        match differences.text() {
             None => Ok(()),
             Some(text) => Err(argument_error(name, text)),
         }

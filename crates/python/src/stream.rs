@@ -62,7 +62,7 @@ impl PyStream {
         let compiled = step.clone().unbind();
         let step = step.get();
         let results = Arc::new(Trees::of(py, &step.entry, initial)?);
-        let chunk = Expected::like("stream", "the chunk", template)?;
+        let chunk = Expected::like("stream", "chunk", template)?;
         let check = step.check.unwrap_or_else(debug::is_on);
         let inspect = check.then(|| inspector(step.name.clone()));
         let work = Step {

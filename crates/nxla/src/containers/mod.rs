@@ -147,7 +147,7 @@ impl Leaves<TensorType> {
         let paths = self.paths::<C>(name)?;
         let texts = differing.into_iter().map(|(leaf, (tensor, ty))| {
             let (vectors, found) = (tensor.vectors(), tensor.ty());
-            format!("{} is {vectors}{found}, compiled for {ty}", paths[leaf])
+            format!("{}: must be {ty}; got {vectors}{found}", paths[leaf])
         });
         mistake(texts.collect::<Vec<_>>().join("; "))
     }

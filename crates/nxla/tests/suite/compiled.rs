@@ -32,8 +32,8 @@ fn type_errors_list_all_differences() {
     let error = compiled.call(((&good, vec![&good, &bad]), 1.0f32)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "call: argument.0.1[1] is s32[3], compiled for f32[2]; \
-         argument.1 is f32, compiled for f32[2]"
+        "call: argument.0.1[1]: must be f32[2]; got s32[3]; \
+         argument.1: must be f32[2]; got f32"
     );
     let error = compiled.call(((&good, vec![&good]), &good)).unwrap_err().to_string();
     let expected = "call: argument: must have the structure that was compiled; got argument.1 \

@@ -76,7 +76,7 @@ fn stages_keep_the_containers_of_the_function() {
 fn stages_reject_arguments_of_other_types() {
     let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), cut_after("sin")).unwrap();
     let error = stages.run(1i32).unwrap_err().to_string();
-    assert_eq!(error, "stages: argument is s32, compiled for f32");
+    assert_eq!(error, "stages: argument: must be f32; got s32");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn chunks_may_have_additional_axis_names() {
         sums.send(Tensor::from([1, 2]).with_names(["item"]).unwrap()).unwrap();
         assert_eq!(numbers(&sums.recv().unwrap()), [3.0], "{compiler}");
         let error = sums.send(Tensor::from([1, 2, 3])).unwrap_err().to_string();
-        assert_eq!(error, "stream: chunk is s32[3], compiled for s32[2]");
+        assert_eq!(error, "stream: chunk: must be s32[2]; got s32[3]");
     }
 }
 
@@ -118,7 +118,7 @@ fn invalid_steps_are_errors_before_they_run() {
                     instead of nothing";
     assert_eq!(lists.err().unwrap().to_string(), expected);
     let error = totals(&Options::new()).send(1.0f32).unwrap_err();
-    assert_eq!(error.to_string(), "stream: chunk is f32, compiled for s32");
+    assert_eq!(error.to_string(), "stream: chunk: must be s32; got f32");
 }
 
 #[test]

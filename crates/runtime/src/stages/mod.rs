@@ -306,7 +306,7 @@ fn check(stage: &Stage, results: &[RawTensor]) -> Result<()> {
     for (position, (result, ty)) in results.iter().zip(stage.program.output_types()).enumerate() {
         if (result.dtype(), result.shape()) != (ty.dtype, &ty.shape) {
             let (id, found) = (stage.id, result.ty());
-            let why = format!("result {position} of {id} is {found}, expected {ty}");
+            let why = format!("result {position} of {id}: must be {ty}; got {found}");
             return Err(Error::Arguments { function: "stages".into(), why });
         }
     }
