@@ -89,41 +89,73 @@ fn dot_operand(
     Ok(transpose(graph, product, inverse_permutation(&axes))?)
 }
 
-/// Convolution in canonical layout: `y[n, o, j] = sum over c, t of x[n, c, j s + t d - low] k[o, c,
-/// t]` with the stride `s`, the kernel dilation `d`, and `x` dilated by the input dilation `e`.
-/// Each cotangent is also a convolution.
+/// Convolution: `y[n, o, j] = sum over c, t of x[n, c, j s + t d - low] k[o, c, t]` with the stride
+/// `s`, the kernel dilation `d`, and `x` dilated by the input dilation `e`. Each cotangent is also a
+/// convolution, whose permutations bring operands and result into their layouts.
 pub(super) fn conv(pass: &mut ReversePass<'_>, visit: &Visit, attributes: &Conv) -> Result<()> {
-    let dy = pass.dy(visit)?;
-    let (input, kernel) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
-    let graph = &mut *pass.graph;
-    let input = transpose(graph, input, attributes.input_permutation.clone())?;
-    let kernel = transpose(graph, kernel, attributes.kernel_permutation.clone())?;
-    let dy = transpose(graph, dy, attributes.output_permutation.clone())?;
+    let dy = Operand::new(pass.dy(visit)?, &attributes.output_permutation);
+    let input = Operand::new(pass.operand(visit, 0)?, &attributes.input_permutation);
+    let kernel = Operand::new(pass.operand(visit, 1)?, &attributes.kernel_permutation);
     let canonical = Canonical {
         attributes,
-        input: graph.shape(input).clone(),
-        kernel: graph.shape(kernel).clone(),
-        output: graph.shape(dy).clone(),
+        input: input.shape(pass.graph),
+        kernel: kernel.shape(pass.graph),
+        output: dy.shape(pass.graph),
     };
     if canonical.is_empty() {
         // Without contributions, the reverse pass uses zeros for both cotangents.
         return Ok(());
     }
     if pass.needs_cotangent(visit, 0) {
-        let part = canonical.input(pass.graph, dy, kernel)?;
-        let part = transpose(pass.graph, part, inverse_permutation(&attributes.input_permutation))?;
+        let part = canonical.input(pass.graph, dy.clone(), kernel)?;
         pass.add_cotangent(visit, 0, part)?;
     }
     if pass.needs_cotangent(visit, 1) {
         let part = canonical.kernel(pass.graph, dy, input)?;
-        let part =
-            transpose(pass.graph, part, inverse_permutation(&attributes.kernel_permutation))?;
         pass.add_cotangent(visit, 1, part)?;
     }
     Ok(())
 }
 
-/// A convolution with its operands in canonical layout.
+/// An operand of a convolution. Its canonical axis `i` is its axis `axes[i]`.
+#[derive(Clone)]
+struct Operand {
+    id: ExprId,
+    axes: Axes,
+}
+
+impl Operand {
+    fn new(id: ExprId, axes: &Axes) -> Self {
+        Self { id, axes: axes.clone() }
+    }
+
+    /// Returns the canonical shape.
+    fn shape(&self, graph: &Graph) -> Shape {
+        self.axes.iter().map(|&axis| graph.shape(self.id)[axis]).collect()
+    }
+
+    /// Exchanges the roles of the batch and channel axes, or of the axes of output and input
+    /// channels.
+    fn exchanged(self) -> Self {
+        Self { axes: exchange(&self.axes), ..self }
+    }
+
+    /// Reverses the spatial axes.
+    fn reversed(self, graph: &mut Graph) -> Result<Self> {
+        let mut axes: Vec<usize> = self.axes[2..].to_vec();
+        axes.sort_unstable();
+        Ok(Self { id: graph.make(Op::Reverse(axes.into()), &[self.id])?, ..self })
+    }
+}
+
+/// Exchanges the first two entries of a permutation.
+fn exchange(axes: &[usize]) -> Axes {
+    let mut axes: Vec<usize> = axes.to_vec();
+    axes.swap(0, 1);
+    axes.into()
+}
+
+/// A convolution and the canonical shapes of its operands and result.
 struct Canonical<'a> {
     attributes: &'a Conv,
     input: Shape,
@@ -145,13 +177,14 @@ impl Canonical<'_> {
         [&self.input, &self.kernel, &self.output].iter().any(|shape| shape.size() == 0)
     }
 
-    fn spatial(&self) -> std::ops::Range<usize> {
-        0..self.input.rank() - 2
-    }
-
     /// Returns the number of feature or batch groups; at most one of these counts exceeds 1.
     fn groups(&self) -> usize {
         self.attributes.feature_groups * self.attributes.batch_groups
+    }
+
+    /// Returns the parameters of each spatial axis, by its index.
+    fn spatial(&self, axis: impl Fn(usize) -> Spatial) -> Vec<Spatial> {
+        (0..self.input.rank() - 2).map(axis).collect()
     }
 
     /// Computes the cotangent of the input. Element `p` of the dilated input receives `dy[j] k[t]`
@@ -159,79 +192,97 @@ impl Canonical<'_> {
     /// the reversed kernel. The stride of this convolution is the input dilation `e`, because only
     /// every `e`-th element of the dilated input is an element of the input.
     ///
-    /// Batch groups share no output channels. For `dy` they are feature groups, whose results are
-    /// adjacent channels that are then moved to the batch axis.
-    fn input(&self, graph: &mut Graph, dy: ExprId, kernel: ExprId) -> Result<ExprId> {
-        let groups = self.groups();
-        let (outputs, channels) = (self.kernel[0], self.kernel[1]);
-        let taps: Axes = (2..self.kernel.rank()).collect();
-        let reversed = graph.make(Op::Reverse(taps), &[kernel])?;
-        let split = self.with_spatial(&[groups, outputs / groups, channels], &self.kernel);
-        let swapped = reshape(graph, reversed, split)?;
-        let swapped = transpose(graph, swapped, swap(self.kernel.rank() + 1, 1, 2))?;
-        let merged = self.with_spatial(&[groups * channels, outputs / groups], &self.kernel);
-        let swapped = reshape(graph, swapped, merged)?;
-        let spatial: Vec<Spatial> = self
-            .spatial()
-            .map(|axis| {
-                let Conv { strides, input_dilation, kernel_dilation, padding, .. } =
-                    self.attributes;
-                let low = padding[axis].0;
-                let reach = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis])) - 1;
-                let needed = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
-                Spatial {
-                    stride: input_dilation[axis],
-                    input_dilation: strides[axis],
-                    kernel_dilation: kernel_dilation[axis],
-                    low: reach - low,
-                    high: needed + low - to_i64(dilated_size(self.output[axis + 2], strides[axis])),
-                }
-            })
-            .collect();
-        let part = convolve(graph, dy, swapped, &spatial, (groups, 1))?;
-        self.channels_to_batch(graph, part)
+    /// With the stride 1, a large kernel stays as it is, and `dy` and the result are reversed.
+    fn input(&self, graph: &mut Graph, dy: Operand, kernel: Operand) -> Result<ExprId> {
+        let Conv { strides, input_dilation, kernel_dilation, padding, .. } = self.attributes;
+        let mut spatial = self.spatial(|axis| {
+            let low = padding[axis].0;
+            let reach = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis])) - 1;
+            let needed = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
+            Spatial {
+                stride: input_dilation[axis],
+                input_dilation: strides[axis],
+                kernel_dilation: kernel_dilation[axis],
+                low: reach - low,
+                high: needed + low - to_i64(dilated_size(self.output[axis + 2], strides[axis])),
+            }
+        });
+        let keeps_kernel = input_dilation.iter().all(|&step| step == 1)
+            && self.kernel.size() > self.input.size() + self.output.size();
+        let (dy, kernel) = if keeps_kernel {
+            for Spatial { low, high, .. } in &mut spatial {
+                std::mem::swap(low, high);
+            }
+            (dy.reversed(graph)?, kernel)
+        } else {
+            (dy, kernel.reversed(graph)?)
+        };
+        let kernel = if self.groups() == 1 {
+            kernel.exchanged()
+        } else {
+            self.swap_in_groups(graph, kernel)?
+        };
+        let layout = match self.attributes.batch_groups {
+            1 => self.attributes.input_permutation.clone(),
+            _ => (0..self.input.rank()).collect(),
+        };
+        let result = convolve(graph, dy, kernel, &spatial, (self.groups(), 1), layout)?;
+        let result = if keeps_kernel { result.reversed(graph)? } else { result };
+        self.channels_to_batch(graph, result)
     }
 
-    /// Reshapes `[n, groups c, …]` to `[groups n, c, …]`, for batch groups.
-    fn channels_to_batch(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    /// Exchanges the output and input channels of each group of a kernel. The result has the
+    /// canonical layout.
+    fn swap_in_groups(&self, graph: &mut Graph, kernel: Operand) -> Result<Operand> {
+        let (groups, rank) = (self.groups(), self.kernel.rank());
+        let (outputs, channels) = (self.kernel[0] / groups, self.kernel[1]);
+        let id = transpose(graph, kernel.id, kernel.axes)?;
+        let id = reshape(graph, id, self.with_spatial(&[groups, outputs, channels], &self.kernel))?;
+        let order = [0, 2, 1].into_iter().chain(3..=rank);
+        let id = transpose(graph, id, order.collect())?;
+        let merged = self.with_spatial(&[groups * channels, outputs], &self.kernel);
+        Ok(Operand { id: reshape(graph, id, merged)?, axes: (0..rank).collect() })
+    }
+
+    /// Returns the cotangent of the input. Batch groups share no output channels; for `dy` they are
+    /// feature groups, whose results are adjacent channels that are moved to the batch axis: from
+    /// `[n, groups c, …]` to `[groups n, c, …]`.
+    fn channels_to_batch(&self, graph: &mut Graph, result: Operand) -> Result<ExprId> {
         let groups = self.attributes.batch_groups;
         if groups == 1 {
-            return Ok(x);
+            return Ok(result.id);
         }
         let (batch, channels) = (self.output[0], self.input[1]);
         let split = self.with_spatial(&[batch, groups, channels], &self.input);
-        let split = reshape(graph, x, split)?;
-        let moved = transpose(graph, split, swap(self.input.rank() + 1, 0, 1))?;
-        Ok(reshape(graph, moved, self.input.clone())?)
+        let split = reshape(graph, result.id, split)?;
+        let order = [1, 0].into_iter().chain(2..=self.input.rank());
+        let moved = transpose(graph, split, order.collect())?;
+        let merged = reshape(graph, moved, self.input.clone())?;
+        Ok(transpose(graph, merged, inverse_permutation(&self.attributes.input_permutation))?)
     }
 
     /// Computes the cotangent of the kernel. Tap `t` receives `dy[j] x[j s + t d - low]`, which is
     /// a convolution of the input with the kernel `dy`. The batch and channel axes exchange roles,
     /// and so do stride and kernel dilation; feature groups become batch groups and vice versa.
-    fn kernel(&self, graph: &mut Graph, dy: ExprId, input: ExprId) -> Result<ExprId> {
+    fn kernel(&self, graph: &mut Graph, dy: Operand, input: Operand) -> Result<ExprId> {
         let Conv { strides, input_dilation, kernel_dilation, padding, .. } = self.attributes;
-        let rank = self.input.rank();
-        let input = transpose(graph, input, swap(rank, 0, 1))?;
-        let dy = transpose(graph, dy, swap(rank, 0, 1))?;
-        let spatial: Vec<Spatial> = self
-            .spatial()
-            .map(|axis| {
-                let low = padding[axis].0;
-                let taps = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis]));
-                let reach = to_i64(dilated_size(self.output[axis + 2], strides[axis]));
-                let size = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
-                Spatial {
-                    stride: kernel_dilation[axis],
-                    input_dilation: input_dilation[axis],
-                    kernel_dilation: strides[axis],
-                    low,
-                    high: taps + reach - 1 - low - size,
-                }
-            })
-            .collect();
+        let spatial = self.spatial(|axis| {
+            let low = padding[axis].0;
+            let taps = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis]));
+            let reach = to_i64(dilated_size(self.output[axis + 2], strides[axis]));
+            let size = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
+            Spatial {
+                stride: kernel_dilation[axis],
+                input_dilation: input_dilation[axis],
+                kernel_dilation: strides[axis],
+                low,
+                high: taps + reach - 1 - low - size,
+            }
+        });
         let groups = (self.attributes.batch_groups, self.attributes.feature_groups);
-        let part = convolve(graph, input, dy, &spatial, groups)?;
-        Ok(transpose(graph, part, swap(rank, 0, 1))?)
+        let layout = exchange(&self.attributes.kernel_permutation);
+        let (input, dy) = (input.exchanged(), dy.exchanged());
+        Ok(convolve(graph, input, dy, &spatial, groups, layout)?.id)
     }
 
     /// Returns a shape of leading sizes followed by the spatial sizes of `shape`.
@@ -240,25 +291,26 @@ impl Canonical<'_> {
     }
 }
 
-/// Builds a convolution in canonical layout. Negative padding becomes a separate `pad`, because not
-/// every backend supports it in a convolution.
+/// Builds a convolution whose result has the given layout. Negative padding becomes a separate
+/// `pad`, because not every backend supports it in a convolution.
 fn convolve(
     graph: &mut Graph,
-    input: ExprId,
-    kernel: ExprId,
+    input: Operand,
+    kernel: Operand,
     spatial: &[Spatial],
     (feature_groups, batch_groups): (usize, usize),
-) -> Result<ExprId> {
+    layout: Axes,
+) -> Result<Operand> {
     let trims = spatial.iter().any(|axis| axis.low < 0 || axis.high < 0);
-    let mut padding = vec![Padding::NONE; 2];
-    padding.extend(spatial.iter().map(|axis| Padding {
-        low: axis.low,
-        high: axis.high,
-        interior: axis.input_dilation - 1,
-    }));
-    let input = if trims { pad_zeros(graph, input, &padding)? } else { input };
-    let rank = spatial.len() + 2;
-    let identity: Axes = (0..rank).collect();
+    let mut id = input.id;
+    if trims {
+        let mut padding = vec![Padding::NONE; input.axes.len()];
+        for (&axis, spatial) in input.axes[2..].iter().zip(spatial) {
+            let Spatial { low, high, input_dilation, .. } = *spatial;
+            padding[axis] = Padding { low, high, interior: input_dilation - 1 };
+        }
+        id = pad_zeros(graph, id, &padding)?;
+    }
     let conv = Conv {
         strides: spatial.iter().map(|axis| axis.stride).collect(),
         padding: spatial
@@ -272,16 +324,10 @@ fn convolve(
         kernel_dilation: spatial.iter().map(|axis| axis.kernel_dilation).collect(),
         feature_groups,
         batch_groups,
-        input_permutation: identity.clone(),
-        kernel_permutation: identity.clone(),
-        output_permutation: identity,
+        input_permutation: input.axes,
+        kernel_permutation: kernel.axes,
+        output_permutation: layout.clone(),
     };
-    Ok(graph.make(Op::Conv(Box::new(conv)), &[input, kernel])?)
-}
-
-/// Returns the permutation that exchanges two axes.
-fn swap(rank: usize, a: usize, b: usize) -> Axes {
-    let mut axes: Vec<usize> = (0..rank).collect();
-    axes.swap(a, b);
-    axes.into()
+    let id = graph.make(Op::Conv(Box::new(conv)), &[id, kernel.id])?;
+    Ok(Operand { id, axes: layout })
 }
