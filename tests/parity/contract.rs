@@ -108,7 +108,11 @@ fn conv(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         prop_oneof![2 => Just((1, 1)), 1 => (2..=3_usize, Just(1)), 1 => (Just(1), 2..=3_usize)];
     (vec(spatial(), 1..=4), (0..=2_usize, 1..=2_usize, 1..=2_usize), groups)
         .prop_flat_map(|(axes, channels, groups)| {
-            let order = || Just((0..axes.len() + 2).collect::<Vec<_>>()).prop_shuffle();
+            let rank = axes.len() + 2;
+            let order = || {
+                let exchanged = [1, 0].into_iter().chain(2..rank).collect::<Vec<_>>();
+                prop_oneof![Just((0..rank).collect::<Vec<_>>()).prop_shuffle(), Just(exchanged)]
+            };
             let orders = (order(), order(), order());
             (Just(axes), Just(channels), Just(groups), orders)
         })

@@ -25,24 +25,69 @@ pub(super) fn conv(
     shape: &Shape,
 ) -> Result<HostTensor, Fault> {
     let input = permute(cx, input, &attributes.input_permutation)?;
-    let kernel = permute(cx, kernel, &attributes.kernel_permutation)?;
+    let kernel_exchanged = exchanges(&attributes.kernel_permutation);
+    let kernel = match kernel_exchanged {
+        Some(_) => kernel.clone(),
+        None => permute(cx, kernel, &attributes.kernel_permutation)?,
+    };
+    let result_exchanged = exchanges(&attributes.output_permutation);
     let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
+    let computed = if result_exchanged.is_some() { shape } else { &canonical };
+    let exchanged = Exchanged {
+        kernel: kernel_exchanged == Some(true),
+        result: result_exchanged == Some(true),
+    };
     let result = match_number!(input.dtype(), T => {
-        context::build(input.dtype(), &canonical, |out: &mut [T]| {
+        context::build(input.dtype(), computed, |out: &mut [T]| {
             if phases::has_gaps(attributes) {
-                phases::run(cx, attributes, &input, &kernel, &canonical, out);
+                phases::run(cx, attributes, exchanged, &input, &kernel, computed, out);
             } else {
-                Geometry::new(attributes, input.shape(), kernel.shape(), &canonical)
+                Geometry::new(attributes, exchanged, input.shape(), kernel.shape(), computed)
                     .run(cx, context::slice(&input), context::slice(&kernel), out);
             }
         })
     })?;
+    if result_exchanged.is_some() {
+        return Ok(result);
+    }
     // Axis `i` of the canonical layout is axis `output_permutation[i]` of the result; the
     // transposition needs the inverse permutation.
     permute(cx, &result, &inverse_permutation(&attributes.output_permutation))
 }
 
-/// The sizes of a convolution in canonical layout, whose input has no [gaps](phases).
+/// Returns whether a permutation exchanges the first two axes; `None` if it moves other axes.
+fn exchanges(permutation: &[usize]) -> Option<bool> {
+    let keeps_others = permutation[2..].iter().copied().eq(2..permutation.len());
+    keeps_others.then(|| permutation[0] == 1)
+}
+
+/// The operands and results whose first two axes are exchanged in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Exchanged {
+    /// True if the kernel is `[input channel][output channel][tap]`.
+    kernel: bool,
+    /// True if the result is `[channel][image][position]`.
+    result: bool,
+}
+
+/// The two sizes of the first axes, which are exchanged in a shape or not.
+fn sizes(exchanged: bool, shape: &[usize]) -> (usize, usize) {
+    if exchanged { (shape[1], shape[0]) } else { (shape[0], shape[1]) }
+}
+
+/// The steps of the first axes, in units of the steps of the axes after them.
+fn steps(exchanged: bool, shape: &[usize]) -> [usize; 2] {
+    if exchanged { [1, shape[1]] } else { [shape[1], 1] }
+}
+
+/// Neighboring weights. The weights of output channel `o` begin at `start + o * between`.
+pub(super) struct WeightRun {
+    pub(super) start: usize,
+    pub(super) between: usize,
+    pub(super) count: usize,
+}
+
+/// The sizes of a convolution whose input has the canonical layout and no [gaps](phases).
 pub(super) struct Geometry {
     /// Images of the result.
     pub(super) batch: usize,
@@ -55,6 +100,10 @@ pub(super) struct Geometry {
     /// Input channels that one output channel reads.
     pub(super) group_channels: usize,
     pub(super) group_outputs: usize,
+    /// Elements of the kernel between output channels, and between input channels.
+    kernel_steps: [usize; 2],
+    /// Rows of positions of the result between images, and between output channels.
+    row_steps: [usize; 2],
     axes: Vec<WindowAxis>,
     /// Elements of the spatial axes of input, kernel and result.
     pub(super) in_size: usize,
@@ -63,7 +112,14 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
+    /// The first two axes of `kernel` and `out` can be exchanged.
+    pub(super) fn new(
+        attributes: &Conv,
+        exchanged: Exchanged,
+        input: &[usize],
+        kernel: &[usize],
+        out: &[usize],
+    ) -> Self {
         let axes = (0..input.len() - 2).map(|axis| {
             let (count, taps) = (out[axis + 2], kernel[axis + 2]);
             WindowAxis {
@@ -77,15 +133,24 @@ impl Geometry {
             }
         });
         let groups = attributes.feature_groups.max(attributes.batch_groups);
+        let (outputs, group_channels) = sizes(exchanged.kernel, kernel);
+        let (batch, _) = sizes(exchanged.result, out);
+        let kernel_size = kernel[2..].iter().product();
         Self {
-            batch: out[0],
+            batch,
             groups,
             in_channels: input[1],
-            group_planes: if attributes.batch_groups > 1 { out[0] * input[1] } else { kernel[1] },
-            group_channels: kernel[1],
-            group_outputs: kernel[0] / groups,
+            group_planes: if attributes.batch_groups > 1 {
+                batch * input[1]
+            } else {
+                group_channels
+            },
+            group_channels,
+            group_outputs: outputs / groups,
+            kernel_steps: steps(exchanged.kernel, kernel).map(|step| step * kernel_size),
+            row_steps: steps(exchanged.result, out),
             in_size: input[2..].iter().product(),
-            kernel_size: kernel[2..].iter().product(),
+            kernel_size,
             out_size: out[2..].iter().product(),
             axes: axes.collect(),
         }
@@ -102,13 +167,8 @@ impl Geometry {
             // Each result is an empty sum, or a sum of padding.
             return out.fill(T::default());
         }
-        if let Some(sizes) = self.product() {
-            let factor = |elements, inner_first| Factor { elements, inner_first };
-            let (left, right) = match self.kernel_size {
-                1 => (factor(kernel, false), factor(input, true)),
-                _ => (factor(input, false), factor(kernel, false)),
-            };
-            return matmul(cx, Factors { sizes, left, right }, out);
+        if let Some(factors) = self.product(input, kernel) {
+            return matmul(cx, factors, out);
         }
         if self.group_outputs == 1 {
             depthwise::run(cx, self, input, kernel, out);
@@ -117,9 +177,9 @@ impl Geometry {
         }
     }
 
-    /// The sizes of the convolution as a product of matrices, if it is one: of the kernel and each
-    /// image if there is one tap, or of all images and the kernel if there is one position.
-    fn product(&self) -> Option<Sizes> {
+    /// The convolution as a product of matrices, if it is one: of all images and the kernel if there
+    /// is one position, or of the kernel and each image if there is one tap.
+    fn product<'a, T>(&self, input: &'a [T], kernel: &'a [T]) -> Option<Factors<'a, T>> {
         let (batch, outputs, inner) = (self.batch, self.group_outputs, self.inner());
         let is_all = |axis: &WindowAxis| {
             let is_read_once = (axis.taps, axis.stride) == (1, 1) && axis.count == axis.size;
@@ -127,11 +187,23 @@ impl Geometry {
             axis.low == 0 && (is_read_once || is_one_position)
         };
         if self.groups > 1 || !self.axes.iter().all(is_all) {
-            None
-        } else if self.kernel_size == 1 {
-            Some(Sizes { batches: batch, rows: outputs, inner, columns: self.out_size })
-        } else if self.out_size == 1 {
-            Some(Sizes { batches: 1, rows: batch, inner, columns: outputs })
+            return None;
+        }
+        let inner_first = self.kernel_steps[0] < self.kernel_steps[1];
+        let kernel = Factor { elements: kernel, inner_first };
+        if self.out_size == 1 && (self.kernel_size == 1 || !inner_first) {
+            let images = Factor { elements: input, inner_first: false };
+            Some(if self.channels_first() {
+                let sizes = Sizes { batches: 1, rows: outputs, inner, columns: batch };
+                Factors { sizes, left: kernel, right: images }
+            } else {
+                let sizes = Sizes { batches: 1, rows: batch, inner, columns: outputs };
+                Factors { sizes, left: images, right: kernel }
+            })
+        } else if self.kernel_size == 1 && (batch == 1 || !self.channels_first()) {
+            let sizes = Sizes { batches: batch, rows: outputs, inner, columns: self.out_size };
+            let images = Factor { elements: input, inner_first: true };
+            Some(Factors { sizes, left: kernel, right: images })
         } else {
             None
         }
@@ -150,6 +222,36 @@ impl Geometry {
     /// The last spatial axis.
     pub(super) fn last(&self) -> &WindowAxis {
         self.axes.last().expect("there is a spatial axis")
+    }
+
+    /// The weights of each output channel that are neighbors in memory, from a product of its sum on.
+    pub(super) fn weight_run(&self, step: usize) -> WeightRun {
+        let (taps, [between, channel_step]) = (self.kernel_size, self.kernel_steps);
+        let (channel, tap) = (step / taps, step % taps);
+        let count = if channel_step == taps { self.inner() - step } else { taps - tap };
+        WeightRun { start: channel * channel_step + tap, between, count }
+    }
+
+    /// The weights of an output channel for an input channel of its group.
+    pub(super) fn weights<'a, T>(&self, kernel: &'a [T], output: usize, channel: usize) -> &'a [T] {
+        let WeightRun { start, between, .. } = self.weight_run(channel * self.kernel_size);
+        &kernel[start + output * between..][..self.kernel_size]
+    }
+
+    /// True if the images of an output channel are neighbors in the result.
+    fn channels_first(&self) -> bool {
+        self.row_steps[1] > self.row_steps[0]
+    }
+
+    /// Positions of an output channel that are neighbors in the result: of one image or of all.
+    pub(super) fn result_run(&self) -> usize {
+        if self.channels_first() { self.batch * self.out_size } else { self.out_size }
+    }
+
+    /// The image and the output channel of a row of the positions of an image.
+    pub(super) fn image_and_output(&self, row: usize) -> (usize, usize) {
+        let outputs = self.groups * self.group_outputs;
+        (row / self.row_steps[0] % self.batch, row / self.row_steps[1] % outputs)
     }
 
     /// The first of the planes `[image][channel]` of the input that a group of output channels reads for an image.

@@ -47,7 +47,7 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
     #[inline(always)]
     fn run<V: SimdVectors<T>>(self, vectors: V) {
         let DepthwiseRows { geometry, layout, input, kernel, mut first, copies, mut out } = self;
-        let (count, inner) = (geometry.last().count, geometry.inner());
+        let count = geometry.last().count;
         let height = geometry.out_size / count;
         let (mut results, mut copied) = (0..0, 0..0);
         while !out.is_empty() {
@@ -55,7 +55,7 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
             let rows = row..height.min(row + out.len() / count);
             let (part, rest) = out.split_at_mut(rows.len() * count);
             (first, out) = (first + rows.len(), rest);
-            let (image, group) = (plane / geometry.groups, plane % geometry.groups);
+            let (image, group) = geometry.image_and_output(plane);
             let (own_rows, own_runs) = match layout.index {
                 RunIndex::OfTaps => (&layout.rows[rows.clone()], &layout.runs[..]),
                 RunIndex::OfPositions => {
@@ -71,9 +71,9 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
                 let copy = &mut copies[channel * layout.plane()..];
                 layout.copy_rows(vectors, input, copied.clone(), copy);
             }
-            let kernel = &kernel[group * inner..][..inner];
             let (rows, runs) = (own_rows, own_runs);
-            let part = Part { geometry, layout, input: copies, kernel, rows, runs, out: part };
+            let part =
+                Part { geometry, layout, input: copies, kernel, group, rows, runs, out: part };
             match layout.index {
                 RunIndex::OfTaps => part.add_runs(vectors),
                 RunIndex::OfPositions => part.multiply_runs(vectors),
@@ -89,6 +89,7 @@ struct Part<'a, T> {
     /// The copied planes that the rows read.
     input: &'a [T],
     kernel: &'a [T],
+    group: usize,
     /// The starts of what the rows read, see [`PaddedLayout`].
     rows: &'a [usize],
     runs: &'a [usize],
@@ -105,8 +106,8 @@ impl<T: InVectors> Part<'_, T> {
         for (rows, out) in self.rows.chunks(SUMS_PER_PASS).zip(out) {
             for at in (0..width).step_by(V::LANES) {
                 let mut sums = [vectors.splat(T::default()); SUMS_PER_PASS];
-                let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
-                for (channel, weights) in kernels.enumerate() {
+                for channel in 0..self.geometry.group_channels {
+                    let weights = self.geometry.weights(self.kernel, self.group, channel);
                     let mut input: [&[T]; SUMS_PER_PASS] = [&[]; SUMS_PER_PASS];
                     for index in 0..SUMS_PER_PASS {
                         // Rows after the last one are computed in vain.
@@ -136,8 +137,8 @@ impl<T: InVectors> Part<'_, T> {
         let out = self.out.chunks_mut(SUMS_PER_PASS);
         for (runs, out) in self.runs.chunks(SUMS_PER_PASS).zip(out) {
             let mut sums = [vectors.splat(T::default()); SUMS_PER_PASS];
-            let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
-            for (channel, kernel) in kernels.enumerate() {
+            for channel in 0..self.geometry.group_channels {
+                let kernel = self.geometry.weights(self.kernel, self.group, channel);
                 let mut input: [&[T]; SUMS_PER_PASS] = [&[]; SUMS_PER_PASS];
                 for index in 0..SUMS_PER_PASS {
                     // Positions after the last one are computed in vain.

@@ -57,7 +57,6 @@ pub(super) struct Direct<'a, T> {
     pub(super) layout: &'a PaddedLayout,
     /// The copied planes of the input.
     pub(super) input: &'a [T],
-    /// The weights as `[output][inner]`.
     pub(super) kernel: &'a [T],
     /// Output channels that are computed together.
     block: usize,
@@ -78,8 +77,10 @@ impl<T: InVectors> Direct<'_, T> {
         let Geometry { groups, group_outputs, out_size: size, .. } = *self.geometry;
         let columns = self.geometry.batch * size;
         let blocks = group_outputs.div_ceil(self.block);
-        let most = columns.div_ceil((4 * cx.threads()).div_ceil(groups * blocks));
-        let count = columns.div_ceil(most.clamp(LEAST_COLUMNS, MOST_COLUMNS));
+        // Some tasks for each thread, unless that copies the weights for few columns.
+        let wanted = (4 * cx.threads()).div_ceil(groups * blocks);
+        let most = (columns / LEAST_COLUMNS).max(1);
+        let count = wanted.min(most).max(columns.div_ceil(MOST_COLUMNS));
         // Tasks have whole rows, unless rows are long.
         let row = self.geometry.last().count.min(LEAST_COLUMNS);
         let width = columns.div_ceil(count).next_multiple_of(row);
@@ -93,11 +94,12 @@ impl<T: InVectors> Direct<'_, T> {
                 Task { group, outputs, columns, parts: Vec::new() }
             })
             .collect();
-        for (index, mut row) in out.chunks_exact_mut(size).enumerate() {
-            let (rest, output) = (index / group_outputs, index % group_outputs);
-            let (image, group) = (rest / groups, rest % groups);
+        let (channels, run) = (groups * group_outputs, self.geometry.result_run());
+        for (index, mut row) in out.chunks_exact_mut(run).enumerate() {
+            let (first, channel) = (index / channels * run, index % channels);
+            let (group, output) = (channel / group_outputs, channel % group_outputs);
             let tasks = &mut tasks[(group * blocks + output / self.block) * count..][..count];
-            let mut column = image * size;
+            let mut column = first;
             while !row.is_empty() {
                 let task = &mut tasks[column / width];
                 let (part, rest) = row.split_at_mut(row.len().min(task.columns.end - column));
@@ -118,26 +120,37 @@ impl<T: InVectors> Direct<'_, T> {
 }
 
 impl<T: InVectors> Task<'_, T> {
-    /// Stores the sums `[column][lane]` of neighboring columns of a row, or adds them. An image has `size` columns.
+    /// Stores the sums `[row][position][lane]` of a tile from a column on, or adds them. Returns the column after them.
     #[inline(never)]
     pub(super) fn store(
         &mut self,
-        sums: &[T],
+        geometry: &Geometry,
+        mut column: usize,
+        positions: usize,
         lanes: usize,
-        columns: Range<usize>,
-        size: usize,
+        mut sums: &[T],
         add: bool,
-    ) {
-        let outputs = self.outputs.len();
-        let (image, from) = (columns.start / size, self.columns.start);
-        let start = columns.start - from.max(image * size);
-        let parts = &mut self.parts[(image - from / size) * outputs..][..outputs];
-        for (output, part) in parts.iter_mut().enumerate() {
-            let part = &mut part[start..][..columns.len()];
-            for (p, out) in part.iter_mut().enumerate() {
-                let sum = sums[p * lanes + output];
-                *out = if add { out.plus(sum) } else { sum };
+    ) -> usize {
+        let (width, run, outputs) =
+            (geometry.last().count, geometry.result_run(), self.outputs.len());
+        // If a row has all positions of a row of the result, the next row follows it.
+        let is_whole = positions == width;
+        let row = if is_whole { run } else { width };
+        while !sums.is_empty() && column < self.columns.end {
+            let stored = if is_whole { sums.len() / lanes } else { positions };
+            let end = ((column / row + 1) * row).min(column + stored).min(self.columns.end);
+            let count = end - column;
+            let start = column - self.columns.start.max(column / run * run);
+            let first = (column / run - self.columns.start / run) * outputs;
+            for (output, part) in self.parts[first..][..outputs].iter_mut().enumerate() {
+                for (position, out) in part[start..][..count].iter_mut().enumerate() {
+                    let sum = sums[position * lanes + output];
+                    *out = if add { out.plus(sum) } else { sum };
+                }
             }
+            sums = &sums[lanes * if is_whole { count } else { positions }..];
+            column = end;
         }
+        column
     }
 }

@@ -7,7 +7,7 @@
 use nxla_expr::Conv;
 use nxla_tensor::HostTensor;
 
-use super::conv::Geometry;
+use super::conv::{Exchanged, Geometry};
 use crate::context::{self, Cx};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::gcd;
@@ -38,10 +38,11 @@ pub(super) fn has_gaps(conv: &Conv) -> bool {
     conv.input_dilation.iter().any(|&gap| gap > 1)
 }
 
-/// Computes a convolution in canonical layout.
+/// Computes a convolution whose input has the canonical layout.
 pub(super) fn run<T: InVectors + Kernels>(
     cx: Cx<'_>,
     conv: &Conv,
+    exchanged: Exchanged,
     input: &HostTensor,
     kernel: &HostTensor,
     out_shape: &[usize],
@@ -64,7 +65,8 @@ pub(super) fn run<T: InVectors + Kernels>(
         context::fill(&mut part, T::default(), out_rule.len());
         let to = bytemuck::cast_slice_mut(&mut taps);
         kernel_rule.read_bytes(size_of::<T>(), kernel.bytes(), 0, to);
-        Geometry::new(&without_gaps(conv, &phases), input.shape(), &kernel_part, &out_part).run(
+        let conv = without_gaps(conv, &phases);
+        Geometry::new(&conv, exchanged, input.shape(), &kernel_part, &out_part).run(
             cx,
             context::slice(input),
             &taps,

@@ -93,30 +93,41 @@ impl<T: InVectors> TileWork<'_, T> {
     /// Copies the weights of a part of each sum, and zeros for lanes without an output channel.
     #[inline(always)]
     fn copy_weights(&mut self, part: Range<usize>, lanes: usize) {
-        let (inner, outputs) = (self.conv.geometry.inner(), self.task.outputs.len());
-        let output = self.task.group * self.conv.geometry.group_outputs + self.task.outputs.start;
-        let kernel = &self.conv.kernel[output * inner..][..outputs * inner];
-        for first in (0..lanes).step_by(SIDE) {
-            let is_whole = first + SIDE <= outputs;
-            let in_blocks = if is_whole { part.len() - part.len() % SIDE } else { 0 };
-            for step in (0..in_blocks).step_by(SIDE) {
-                let mut block = [[T::default(); SIDE]; SIDE];
-                for (lane, row) in block.iter_mut().enumerate() {
-                    let weights = &kernel[(first + lane) * inner + part.start + step..];
-                    *row = *weights.first_chunk().expect("a weight for each step");
-                }
-                for column in 0..SIDE {
-                    let out = &mut self.weights[(step + column) * lanes + first..][..SIDE];
-                    for (out, row) in out.iter_mut().zip(&block) {
-                        *out = row[column];
+        let Direct { geometry, kernel, .. } = *self.conv;
+        let outputs = self.task.outputs.len();
+        let first_output = self.task.group * geometry.group_outputs + self.task.outputs.start;
+        let mut step = part.start;
+        while step < part.end {
+            let run = geometry.weight_run(step);
+            let count = run.count.min(part.end - step);
+            let to = &mut self.weights[(step - part.start) * lanes..][..count * lanes];
+            step += count;
+            if outputs < lanes {
+                to.fill(T::default());
+            }
+            let row = |lane: usize| {
+                let start = run.start + (first_output + lane) * run.between;
+                &kernel[start..][..count]
+            };
+            for first in (0..outputs).step_by(SIDE) {
+                let is_whole = first + SIDE <= outputs;
+                let in_blocks = if is_whole { count - count % SIDE } else { 0 };
+                for step in (0..in_blocks).step_by(SIDE) {
+                    let mut block = [[T::default(); SIDE]; SIDE];
+                    for (lane, weights) in block.iter_mut().enumerate() {
+                        let row = &row(first + lane)[step..];
+                        *weights = *row.first_chunk().expect("a weight for each step");
+                    }
+                    for column in 0..SIDE {
+                        let to = &mut to[(step + column) * lanes + first..][..SIDE];
+                        for (to, weights) in to.iter_mut().zip(&block) {
+                            *to = weights[column];
+                        }
                     }
                 }
-            }
-            for step in in_blocks..part.len() {
-                for lane in first..lanes.min(first + SIDE) {
-                    let row = kernel.get(lane * inner..).filter(|_| lane < outputs);
-                    let weight = row.map_or(T::default(), |row| row[part.start + step]);
-                    self.weights[step * lanes + lane] = weight;
+                for lane in first..outputs.min(first + SIDE) {
+                    let rest = to.chunks_exact_mut(lanes).zip(row(lane)).skip(in_blocks);
+                    rest.for_each(|(to, &weight)| to[lane] = weight);
                 }
             }
         }
@@ -130,8 +141,8 @@ impl<T: InVectors> TileWork<'_, T> {
         part: Range<usize>,
     ) {
         let Direct { geometry, layout, input: planes, .. } = *self.conv;
-        let (width, size) = (geometry.last().count, geometry.out_size);
-        let height = size / width;
+        let width = geometry.last().count;
+        let height = geometry.out_size / width;
         let mut column = self.task.columns.start;
         while column < self.task.columns.end {
             let mut inputs: [&[T]; R] = [&[]; R];
@@ -144,14 +155,8 @@ impl<T: InVectors> TileWork<'_, T> {
             }
             let sums = self.sums::<V, R, P, N>(vectors, part.clone(), &inputs);
             let sums: &[T] = cast_slice(sums.as_flattened().as_flattened());
-            for sums in sums.chunks_exact(P * N * V::LANES) {
-                let end = ((column / width + 1) * width).min(column + P);
-                let columns = column..end.min(self.task.columns.end);
-                if !columns.is_empty() {
-                    column = columns.end;
-                    self.task.store(sums, N * V::LANES, columns, size, part.start > 0);
-                }
-            }
+            let lanes = N * V::LANES;
+            column = self.task.store(geometry, column, P, lanes, sums, part.start > 0);
         }
     }
 
