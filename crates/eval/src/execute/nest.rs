@@ -232,11 +232,14 @@ impl FusedReduction {
         let piece = reduce::piece(columns, results);
         let pieces = self.pieces(outs, columns, piece);
         let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
-            if !cx.is_cancelled() {
-                let piece = &pieces[range.start / piece];
-                let mut stored = piece.lock().unwrap_or_else(PoisonError::into_inner);
-                self.run_piece(cx, feeds, range, &mut stored, sink);
+            if cx.is_cancelled() {
+                return;
             }
+            let Some(piece) = pieces.get(range.start / piece) else {
+                return self.run_piece(cx, feeds, range, &mut Outs::new(), sink);
+            };
+            let mut stored = piece.lock().unwrap_or_else(PoisonError::into_inner);
+            self.run_piece(cx, feeds, range, &mut stored, sink);
         };
         reduce::fill_total(cx, self.op, dtype, columns, &make, out);
     }
@@ -246,8 +249,12 @@ impl FusedReduction {
         result != self.reduced || self.is_stored
     }
 
-    /// The stored results, split at the pieces of the reduction.
+    /// The stored results, split at the pieces of the reduction; no pieces if no result is stored, because a sum of
+    /// elements that are not stored can have more pieces than fit in memory.
     fn pieces<'o>(&self, outs: Outs<'o>, columns: usize, piece: usize) -> Vec<Mutex<Outs<'o>>> {
+        if !(0..outs.len()).any(|result| self.stores(result)) {
+            return Vec::new();
+        }
         let mut pieces: Vec<Outs<'o>> = (0..columns.div_ceil(piece)).map(|_| Outs::new()).collect();
         for (result, out) in outs.into_iter().enumerate().filter(|(result, _)| self.stores(*result))
         {

@@ -43,6 +43,25 @@ fn interrupts_abandon_long_factorizations() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
+/// The partial results of 10^14 differences would need more memory than there is.
+#[test]
+fn interrupts_stop_sums_of_more_elements_than_fit_in_memory() {
+    let size = 10_000_000;
+    let types = [TensorType::new(DType::F32, [size, 1]), TensorType::new(DType::F32, [size])];
+    let program = program(&types, |g, x| {
+        let difference = g.subtract(x[0], x[1]).expect("the shapes broadcast");
+        let square = g.multiply(difference, difference).expect("numbers");
+        vec![g.sum(square, None, false).expect("numbers")]
+    });
+    let zeros = types.map(|ty| HostTensor::zeros(ty.dtype, ty.shape).expect("it fits in memory"));
+    let calls = AtomicUsize::new(0);
+    let interrupt = || calls.fetch_add(1, Ordering::Relaxed) > 2;
+    let plan = Plan::new(Arc::new(program));
+    assert_eq!(plan.step_count(), 1);
+    let stopped = plan.run_with(zeros.into(), &Hooks::new(), Some(&interrupt));
+    assert_eq!(stopped.expect_err("the run is cancelled"), EvalError::Interrupted);
+}
+
 /// A loop of three iterations that returns some of its states: `y` grows by `x`, which doubles, and the states
 /// `z` and `w` are accumulated and exchanged.
 fn loop_program(returned: &[usize], size: usize) -> Program {

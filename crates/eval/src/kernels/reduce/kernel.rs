@@ -640,6 +640,9 @@ fn add_rows<T: Copy, A: Copy, W: Copy>(
     }
 }
 
+/// The number of partial results that are kept: a power of two, so that they are a subtree of all pairs.
+const PARTS_AT_ONCE: usize = 4096;
+
 /// Computes partial results in parallel, and combines them pairwise, which keeps the error of long sums small.
 pub(super) fn merge_parts<A: Sum>(
     cx: Cx<'_>,
@@ -647,7 +650,20 @@ pub(super) fn merge_parts<A: Sum>(
     part: impl Fn(usize) -> Vec<A> + Sync,
     merge: impl Fn(A, A) -> A,
 ) -> Vec<A> {
-    let mut parts = if count == 1 { vec![part(0)] } else { cx.collect(count, &part) };
+    if count == 1 {
+        return part(0);
+    }
+    let subtree = |first: usize| {
+        let count = PARTS_AT_ONCE.min(count - first);
+        merge_pairwise(cx.collect(count, &|index| part(first + index)), &merge)
+    };
+    // A cancelled run needs no result.
+    let firsts = (0..count).step_by(PARTS_AT_ONCE);
+    let needed = firsts.filter(|&first| first == 0 || !cx.is_cancelled());
+    merge_pairwise(needed.map(subtree).collect(), &merge)
+}
+
+fn merge_pairwise<A: Sum>(mut parts: Vec<Vec<A>>, merge: &impl Fn(A, A) -> A) -> Vec<A> {
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {
             [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),
