@@ -65,3 +65,23 @@ def test_indices_into_the_largest_axis():
     assert x[:, nx.tensor([0, -1])].shape == (0, 2)
     assert nx.take(x, nx.tensor([0, 1]), axis=1).shape == (0, 2)
     assert x[:, -3:].shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: nx.zeros((2**31, 2**31)),
+        lambda: nx.sum(nx.ones((2**32, 2**31)) * 2),
+        lambda: nx.while_loop(lambda x: x < 1, lambda x: x + nx.sum(nx.zeros((HUGE, HUGE))), 0.0),
+    ],
+    ids=["result", "value", "loop"],
+)
+def test_values_larger_than_the_address_space_are_errors_on_xla(function):
+    with pytest.raises(nx.OutOfMemoryError, match="is larger than the address space"):
+        nx.jit(function, compiler="xla")()
+
+
+def test_empty_values_with_huge_axes_are_errors_on_xla():
+    transposed = nx.jit(lambda x: nx.permute_dims(x, (2, 1, 0)), compiler="xla")
+    with pytest.raises(nx.OutOfMemoryError, match="is larger than the address space"):
+        transposed(nx.zeros((0, OVERSIZED, OVERSIZED)))

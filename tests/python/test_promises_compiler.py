@@ -178,7 +178,7 @@ def test_empty_and_scalar_shapes(compiler):
 
 
 def test_unknown_compiler_option_raises(compiler):
-    with pytest.raises(nx.OptionError, match="option ['\"]color"):
+    with pytest.raises(nx.OptionError, match=r"option ['\"]color"):
         nx.jit(lambda x: x + 1, compiler=compiler, color="red")(1.0)
 
 

@@ -377,7 +377,7 @@ impl Error {
             | Error::File { .. }
             | Error::Hook { .. }
             | Error::RuntimeCall { .. } => ErrorClass::Runtime,
-            Error::Lower(_) => ErrorClass::Device,
+            Error::Lower(error) => xla::class_of_lowering(error),
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,
         }

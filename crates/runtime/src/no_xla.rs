@@ -36,6 +36,11 @@ pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     match error.0 {}
 }
 
+/// Never called, because no such error exists.
+pub(crate) fn class_of_lowering(error: &LowerError) -> ErrorClass {
+    match error.0 {}
+}
+
 /// Does nothing, because no client exists.
 pub(crate) fn load_default_client() -> Result<()> {
     Ok(())

@@ -1,6 +1,7 @@
 //! Errors of programs that cannot be written as StableHLO.
 
 use nxla_expr::{AtLine, Line};
+use nxla_tensor::{DType, Shape};
 
 /// A program that cannot be lowered, or options that do not fit it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +34,14 @@ pub enum LowerError {
         hook: String,
         /// The user's line, where known.
         line: Option<Line>,
+    },
+    /// A value whose bytes XLA cannot count.
+    #[error("{dtype}{shape} is larger than the address space")]
+    TooLarge {
+        /// The element type.
+        dtype: DType,
+        /// The shape.
+        shape: Shape,
     },
 }
 

@@ -62,8 +62,9 @@ impl DonatedInput {
 /// Writes a program as StableHLO.
 ///
 /// # Errors
-/// Returns [`LowerError::Donated`] for a list of another length than the inputs, and
-/// [`LowerError::HostCalls`] for an active hook if the plugin cannot call the host.
+/// Returns [`LowerError::Donated`] for a list of another length than the inputs,
+/// [`LowerError::HostCalls`] for an active hook if the plugin cannot call the host, and
+/// [`LowerError::TooLarge`] for a value of 2^63 bytes or more.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredModule> {
     let built = "the decomposition of a valid program is valid";
     let is_call = |graph: &Graph, id| options.library_call.is_some_and(|calls| calls(graph, id));
@@ -87,6 +88,9 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredMod
     }
     cx.write_materializers();
     cx.writer.end_module();
+    if let Some((dtype, shape)) = cx.writer.types.too_large() {
+        return Err(LowerError::TooLarge { dtype, shape: shape.clone() });
+    }
     let (text, host_calls) = cx.finish();
     Ok(LoweredModule { text, used_inputs, host_calls, donations })
 }

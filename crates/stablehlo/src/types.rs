@@ -35,6 +35,18 @@ impl Types {
         id
     }
 
+    /// The first type whose bytes XLA cannot count: it multiplies the sizes as `i64`, and counts the
+    /// steps of empty tensors too.
+    pub(crate) fn too_large(&self) -> Option<(DType, &Shape)> {
+        let fits = |entry: &&Entry| {
+            let sizes = entry.shape.iter().map(|&size| i64::try_from(size.max(1)).ok());
+            let mut factors = sizes.chain([Some(entry.dtype.size() as i64)]);
+            factors.try_fold(1_i64, |bytes, factor| bytes.checked_mul(factor?)).is_some()
+        };
+        let entry = self.entries.iter().find(|entry| !fits(entry))?;
+        Some((entry.dtype, &entry.shape))
+    }
+
     pub(crate) fn text(&self, ty: Ty) -> &str {
         &self.entries[ty.0 as usize].text
     }

@@ -162,14 +162,19 @@ pub(super) fn orderable(argument: &'static str, dtype: DType) -> Result<DType, E
     Err(ErrorKind::DType { argument, found: dtype, expected: "a real dtype" })
 }
 
-/// Checks that entries, such as strides, are at least one.
+/// Checks that entries, such as strides, are at least one and fit in 64 bits with a sign, which XLA uses.
 pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), ErrorKind> {
-    match values.iter().position(|&value| value == 0) {
-        None => Ok(()),
-        Some(axis) => {
-            Err(ErrorKind::invalid(argument, format!("must be at least 1; got 0 for axis {axis}")))
+    for (axis, &value) in values.iter().enumerate() {
+        if value == 0 {
+            let why = format!("must be at least 1; got 0 for axis {axis}");
+            return Err(ErrorKind::invalid(argument, why));
+        }
+        if i64::try_from(value).is_err() {
+            let why = format!("must be less than 2^63; got {value} for axis {axis}");
+            return Err(ErrorKind::invalid(argument, why));
         }
     }
+    Ok(())
 }
 
 /// Checks the operands of a fold and its function, and returns the type of the folded tensor.

@@ -94,8 +94,8 @@ fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {
     check::scalar("value", value)?;
     check::count("padding", config.len(), x.rank(), x)?;
     let sizes = config.iter().zip(&x.shape).enumerate().map(|(axis, (padding, &size))| {
-        let spread =
-            padding.interior.checked_add(1).and_then(|step| check::dilated_size(size, step));
+        let step = padding.interior.checked_add(1).filter(|&step| i64::try_from(step).is_ok());
+        let spread = step.and_then(|step| check::dilated_size(size, step));
         spread.and_then(|size| check::padded_size(size, padding.low, padding.high)).ok_or_else(
             || {
                 let Padding { low, high, interior } = padding;

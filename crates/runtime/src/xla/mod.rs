@@ -105,6 +105,14 @@ pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     }
 }
 
+/// The class of an error of lowering.
+pub(crate) fn class_of_lowering(error: &LowerError) -> ErrorClass {
+    match error {
+        LowerError::TooLarge { .. } => ErrorClass::Memory,
+        _ => ErrorClass::Device,
+    }
+}
+
 impl Compiler for Xla {
     fn name(&self) -> &str {
         NAME
