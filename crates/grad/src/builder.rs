@@ -8,7 +8,7 @@ use nxla_expr::{
     Axes, Broadcast, ExprId, Graph, Op, Operands, Padding, Reduce, ReduceOp, Reshape, Result,
     SliceAttributes, Start, TensorType, UnaryOp,
 };
-use nxla_tensor::{DType, Names, Scalar, Shape};
+use nxla_tensor::{DType, Names, Scalar, Shape, to_i64};
 
 /// Creates the parameters of a program.
 pub(crate) fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
@@ -210,11 +210,6 @@ pub(crate) fn slice(
 ) -> Result<ExprId> {
     let starts = starts.iter().map(|&start| Start::Static(to_i64(start))).collect();
     graph.make(Op::Slice(Box::new(SliceAttributes { starts, lengths, strides })), &[x])
-}
-
-/// Converts a size to `i64`.
-pub(crate) fn to_i64(size: usize) -> i64 {
-    i64::try_from(size).expect("sizes of tensors fit in 63 bits")
 }
 
 /// Returns the size of an axis with `step - 1` elements inserted between neighbors.

@@ -21,7 +21,7 @@
 
 use nxla_expr::build::Draw;
 use nxla_expr::{ErrorKind, ExprId, Graph, Result};
-use nxla_tensor::{DType, Number, normalize_axis};
+use nxla_tensor::{DType, Number, normalize_axis, to_i64};
 
 /// The standard deviation of the standard normal distribution between -2 and 2.
 const TRUNCATED: f64 = 0.879_625_661_034_239_8;
@@ -403,9 +403,9 @@ impl Initializer {
         sizes.remove(column_axis);
         sizes.push(columns);
         let matrix = graph.reshape(matrix, sizes)?;
-        let rank = draw.shape.rank();
-        let mut order: Vec<i64> = (0..rank as i64 - 1).collect();
-        order.insert(column_axis, rank as i64 - 1);
+        let last = to_i64(draw.shape.rank() - 1);
+        let mut order: Vec<i64> = (0..last).collect();
+        order.insert(column_axis, last);
         let matrix = graph.transpose(matrix, Some(&order))?;
         let scale = distribution_parameter(graph, scale, draw)?;
         let matrix = graph.multiply(matrix, scale)?;

@@ -6,7 +6,7 @@ use nxla_expr::batch::Batched;
 use nxla_expr::build::SliceStart;
 use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, TensorType};
 use nxla_grad::DiffCounts;
-use nxla_tensor::{DType, Names, Scalar, Shape};
+use nxla_tensor::{DType, Names, Scalar, Shape, to_i64};
 
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
@@ -559,8 +559,7 @@ fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Res
     let size = slot.entry.shape.size();
     let dtype = slot.entry.dtype.to_floating();
     let eye = graph.eye([size, size], dtype)?;
-    let signed = |size: usize| i64::try_from(size).expect("sizes of tensors fit in 63 bits");
-    let rows = Padding { low: signed(start), high: signed(total - start - size), interior: 0 };
+    let rows = Padding { low: to_i64(start), high: to_i64(total - start - size), interior: 0 };
     let zero = graph.zero_like(eye)?;
     let eye = graph.pad(eye, zero, &[rows, Padding::NONE])?;
     let ones = std::iter::repeat_n(1, slot.vectors.len());
@@ -577,6 +576,5 @@ fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Res
 
 /// A range of an axis.
 fn range(graph: &mut Graph, x: ExprId, axis: usize, start: usize, size: usize) -> Result<ExprId> {
-    let axis = i64::try_from(axis).expect("few axes");
-    Ok(graph.slice_along_axis(x, SliceStart::at(start), size, axis, 1)?)
+    Ok(graph.slice_along_axis(x, SliceStart::at(start), size, to_i64(axis), 1)?)
 }

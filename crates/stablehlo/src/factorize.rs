@@ -7,7 +7,7 @@
 //! [`LowerOptions::library_call`]: crate::LowerOptions::library_call
 
 use nxla_expr::{Factorization, TensorType};
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{DType, Scalar, Shape, to_i64};
 
 use crate::builder::Pad;
 use crate::context::Cx;
@@ -100,7 +100,7 @@ fn qr(cx: &mut Cx<'_>, a: Value, complete: bool) -> Result<Values> {
     // The library writes the columns of `q` over the columns of `a`.
     let shape = Shape::from([batch, columns.max(inner), rows]);
     let zero = cx.splat(Scalar::UInt(0), dtype, &Shape::scalar());
-    let further = (shape[1] - columns) as i64;
+    let further = to_i64(shape[1] - columns);
     let padded = match further {
         0 => a,
         _ => cx.pad(a, zero, &Pad::edges(&[(0, 0), (0, further), (0, 0)], &shape)),

@@ -1,7 +1,7 @@
 //! Fourier transforms and matrix factorizations.
 
 use nxla_expr::{Fft, Op, TensorType, Transform, TriangularSolve};
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{DType, Scalar, Shape, to_i64};
 use smallvec::SmallVec;
 
 use crate::builder::{Pad, Range};
@@ -97,7 +97,7 @@ fn fit(cx: &mut Cx<'_>, x: Value, axis: usize, length: usize) -> Value {
         return cx.slice_first(x, &shape);
     }
     let mut padding: SmallVec<[(i64, i64); 8]> = SmallVec::from_elem((0, 0), shape.rank());
-    padding[axis].1 = i64::try_from(length - size).expect("a length that a tensor can have");
+    padding[axis].1 = to_i64(length - size);
     let zero = cx.splat(Scalar::UInt(0), cx.dtype(x.ty), &Shape::scalar());
     cx.pad(x, zero, &Pad::edges(&padding, &shape))
 }

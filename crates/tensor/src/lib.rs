@@ -58,7 +58,7 @@ pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
 pub use shape::{
     MAX_AXIS, MAX_RANK, Shape, ShapeError, broadcast_shapes, inverse_permutation, normalize_axes,
-    normalize_axis,
+    normalize_axis, to_i64,
 };
 pub use storage::{Frozen, host_memory};
 

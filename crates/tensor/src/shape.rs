@@ -378,6 +378,19 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, ShapeError> {
     resolved.filter(|&axis| axis < rank).ok_or(error)
 }
 
+/// Converts a size, an index or an axis to the signed type of arguments that may be negative.
+///
+/// ```
+/// assert_eq!(-nxla_tensor::to_i64(3), -3);
+/// ```
+///
+/// # Panics
+/// Panics above [`MAX_AXIS`], which [`Shape::check_limits`] refuses.
+#[must_use]
+pub fn to_i64(size: usize) -> i64 {
+    i64::try_from(size).expect("sizes of tensors fit in 63 bits")
+}
+
 /// Resolves several axes and keeps their order.
 ///
 /// # Errors

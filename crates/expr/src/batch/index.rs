@@ -1,10 +1,9 @@
 //! Batching rules of slices, gathers and scatters: a start that differs between entries becomes an
 //! index, with the entry number as a coordinate for each batch axis.
 
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{DType, Scalar, Shape, to_i64};
 
 use super::batcher::{Batched, Batcher, ids};
-use crate::build::to_i64;
 use crate::graph::{
     Axes, Combine, ExprId, Graph, Op, Operands, Result, SliceAttributes, SortAttributes, Stack,
     Start,

@@ -1,8 +1,7 @@
 //! Functions that move elements, as compositions of ops.
 
-use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
+use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes, to_i64};
 
-use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {

@@ -1,9 +1,9 @@
 //! Dot products and convolutions.
 
-use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
+use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes, to_i64};
 
+use super::WindowPadding;
 use super::options::options;
-use super::{WindowPadding, to_i64};
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
 options! {

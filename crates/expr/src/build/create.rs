@@ -1,9 +1,8 @@
 //! Constants, literals and tensors that are computed by a formula.
 
-use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
+use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape, to_i64};
 
 use super::formula::{Formula, Term};
-use super::to_i64;
 use crate::graph::{
     BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
     shape_text,

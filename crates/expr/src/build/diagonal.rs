@@ -1,9 +1,8 @@
 //! Diagonals of matrices, as gathers and scatters at constant coordinates.
 
-use nxla_tensor::{DType, Scalar, Shape, promote, promote_keep_pred};
+use nxla_tensor::{DType, Scalar, Shape, promote, promote_keep_pred, to_i64};
 
 use super::index::counting_dtype;
-use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {

@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use nxla_tensor::promote;
+use nxla_tensor::{promote, to_i64};
 
-use super::to_i64;
 use crate::graph::{Error, ExprId, Graph, Result};
 
 /// The label of an axis: a letter, or a position under the ellipsis, counted from its end.

@@ -72,11 +72,6 @@ use nxla_tensor::normalize_axis;
 
 use crate::graph::{Error, ErrorKind, ExprId, Graph, Result};
 
-/// Converts an axis or a size to `i64`.
-pub(crate) fn to_i64(size: usize) -> i64 {
-    i64::try_from(size).expect("sizes of tensors fit in 63 bits")
-}
-
 impl Graph {
     /// Resolves an axis that may be negative.
     pub(crate) fn axis(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {

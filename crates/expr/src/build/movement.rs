@@ -4,9 +4,9 @@
 //! shape (`reshape`, `broadcast`, `tile`) drop axis names; the functions ending in `_named` set new
 //! names.
 
-use nxla_tensor::{AxisName, Names, Shape, ShapeError};
+use nxla_tensor::{AxisName, Names, Shape, ShapeError, to_i64};
 
-use super::{SliceStart, to_i64};
+use super::SliceStart;
 use crate::graph::{
     Axes, Broadcast, ErrorKind, ExprId, Graph, Op, Padding, Reshape, Result, Stack,
 };

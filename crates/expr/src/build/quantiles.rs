@@ -1,9 +1,8 @@
 //! Quantiles along axes.
 
-use nxla_tensor::{DType, Names, Scalar, Shape};
+use nxla_tensor::{DType, Names, Scalar, Shape, to_i64};
 
 use super::formula::Formula;
-use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 use crate::infer::without_axes;
 

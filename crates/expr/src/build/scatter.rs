@@ -1,8 +1,8 @@
 //! Scatters that combine updates by an op other than addition.
 
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, to_i64};
 
-use super::{SliceStart, to_i64};
+use super::SliceStart;
 use crate::graph::{BlockKind, Combine, ExprId, Graph, Op, Replay, Result};
 
 impl Graph {

@@ -1,9 +1,8 @@
 //! Searches in sorted vectors: the block, and its body by bisection.
 
-use nxla_tensor::{DType, Number, Scalar, promote_keep_pred};
+use nxla_tensor::{DType, Number, Scalar, promote_keep_pred, to_i64};
 
 use super::index::counting_dtype;
-use super::to_i64;
 use crate::graph::{BlockKind, ErrorKind, ExprId, Graph, Order, Result};
 
 /// The side of equal elements on which a value is inserted, see [`Graph::searchsorted`].

@@ -6,10 +6,9 @@
 mod read;
 mod update;
 
-use nxla_tensor::{Scalar, Shape};
+use nxla_tensor::{Scalar, Shape, to_i64};
 
 use super::index::counting_dtype;
-use super::to_i64;
 use crate::graph::{Combine, ExprId, Graph, Op, Result};
 
 const OP: &str = "index";

@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
+use nxla_tensor::{DType, Scalar, promote, promote_keep_pred, to_i64};
 
 use super::options::options;
 use super::reduce::Fold;
-use super::to_i64;
 use crate::graph::{
     BinaryOp, BlockKind, Cumulative, ErrorKind, ExprId, Graph, Op, Padding, Program, Result,
     ScatterOp, WindowAttributes, WindowFun, WindowOp,

@@ -4,10 +4,10 @@
 //! these axes merged into one, the coordinates become one offset by element-wise ops, without a tensor
 //! of all coordinates.
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, Shape, to_i64};
 
 use super::rebuild::Rewrite;
-use crate::build::{Formula, counting_dtype, to_i64};
+use crate::build::{Formula, counting_dtype};
 use crate::graph::{ExprId, Graph, Op, Program, Result};
 
 /// Returns the program in which gathers of several leading axes read one merged axis, or `None` if there

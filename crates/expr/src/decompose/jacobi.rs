@@ -6,11 +6,11 @@
 //! all columns have been paired and are back in their places. An odd number of columns is padded
 //! with a column of zeros, which rotations do not change.
 
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, HostTensor, to_i64};
 
 use super::parts::{integer, lengths, number, phase, repeat, scale};
 use super::qr::qr;
-use crate::build::{Formula, Term, to_i64};
+use crate::build::{Formula, Term};
 use crate::graph::{ExprId, Graph, Padding, Replay, Result};
 
 /// An upper bound on the sweeps that any matrix needs; the loop also ends at NaN.

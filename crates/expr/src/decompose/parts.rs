@@ -1,8 +1,8 @@
 //! Helpers for decompositions: batches of matrices with three axes `[batch][rows][columns]`.
 
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, to_i64};
 
-use crate::build::{Term, to_i64};
+use crate::build::Term;
 use crate::graph::{ExprId, Graph, Replay, Result};
 
 /// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.

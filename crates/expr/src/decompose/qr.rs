@@ -1,7 +1,9 @@
 //! QR factorization by Householder reflections. Each reflection clears a column below the diagonal.
 
+use nxla_tensor::to_i64;
+
 use super::parts::{adjoint_product, integer, lengths, number, phase, positions, product, repeat};
-use crate::build::{Formula, SliceStart, to_i64};
+use crate::build::{Formula, SliceStart};
 use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// Returns `q` with `inner` columns and `r` with `inner` rows, of `[batch][rows][columns]`.

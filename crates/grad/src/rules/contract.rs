@@ -4,9 +4,9 @@
 mod forward;
 
 use nxla_expr::{Axes, Conv, Dot, ExprId, Graph, Op, Padding};
-use nxla_tensor::{Shape, inverse_permutation};
+use nxla_tensor::{Shape, inverse_permutation, to_i64};
 
-use crate::builder::{dilated_size, pad_zeros, reshape, to_i64, transpose};
+use crate::builder::{dilated_size, pad_zeros, reshape, transpose};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

@@ -10,7 +10,7 @@ use nxla_expr::{
     Axes, BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceFun, Replay, Stack,
     TensorType, WindowFun,
 };
-use nxla_tensor::Shape;
+use nxla_tensor::{Shape, to_i64};
 
 use super::control::differentiate_program;
 use super::control::while_loop::{add, integer, read_row};
@@ -153,7 +153,7 @@ fn run(
         &[start, initial],
         Replay::default(),
         |graph, state| {
-            let count = integer(graph, builder::to_i64(count))?;
+            let count = integer(graph, to_i64(count))?;
             Ok(graph.less(state[0], count)?)
         },
         |graph, state| {

@@ -10,10 +10,10 @@ use nxla_expr::{
     Axes, ExprId, Graph, Iota, Op, Padding, Reduce, ReduceOp, SliceAttributes, SortAttributes,
     Start, TensorType,
 };
-use nxla_tensor::{DType, HostTensor, Scalar, Shape};
+use nxla_tensor::{DType, HostTensor, Scalar, Shape, to_i64};
 
 use super::movement::put_back;
-use crate::builder::{self, dilated_size, full, pad_zeros, select_or_zero, to_i64};
+use crate::builder::{self, dilated_size, full, pad_zeros, select_or_zero};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

@@ -4,9 +4,9 @@
 mod forward;
 
 use nxla_expr::{Axes, Broadcast, Padding};
-use nxla_tensor::{DType, Scalar, inverse_permutation};
+use nxla_tensor::{DType, Scalar, inverse_permutation, to_i64};
 
-use crate::builder::{self, dilated_size, pad_zeros, select_or_zero, sum, sum_all, to_i64};
+use crate::builder::{self, dilated_size, pad_zeros, select_or_zero, sum, sum_all};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

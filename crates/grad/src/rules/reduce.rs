@@ -3,10 +3,10 @@
 mod forward;
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceOp};
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, Shape, to_i64};
 
 use super::control::differentiate_program;
-use crate::builder::{cast, reshape, scalar, select_or_zero, slice, sum, to_i64, unreduce};
+use crate::builder::{cast, reshape, scalar, select_or_zero, slice, sum, unreduce};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

@@ -7,10 +7,10 @@
 mod forward;
 
 use nxla_expr::{Axes, ExprId, Graph, Op, Padding, ScatterOp, WindowAttributes, WindowOp};
-use nxla_tensor::{Scalar, Shape};
+use nxla_tensor::{Scalar, Shape, to_i64};
 
 use super::movement::put_back;
-use crate::builder::{self, dilated_size, pad_zeros, scalar, sum_all, to_i64};
+use crate::builder::{self, dilated_size, pad_zeros, scalar, sum_all};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

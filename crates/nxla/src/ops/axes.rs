@@ -1,7 +1,7 @@
 //! Axis arguments: one axis, or a set of axes.
 
 use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
-use nxla_tensor::normalize_axis;
+use nxla_tensor::{normalize_axis, to_i64};
 
 use crate::{Error, Result};
 
@@ -76,7 +76,7 @@ impl Axis {
         match self {
             Axis::Number(number) => Ok(*number),
             Axis::Name(_) => match self.position(graph.tensor_type(x)) {
-                Ok(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
+                Ok(axis) => Ok(to_i64(axis)),
                 Err(kind) => Err(Error::Expr(graph.error("axis", kind))),
             },
         }

@@ -1,6 +1,7 @@
 //! Contractions and convolutions.
 
 use nxla_expr::ErrorKind;
+use nxla_tensor::to_i64;
 
 use super::{Convolution, joiners, methods};
 
@@ -59,7 +60,7 @@ methods! {
             let why = format!("must be at most {shared}, the smaller rank; got {count}");
             return Err(graph.error("tensordot", ErrorKind::invalid("count", why)).into());
         }
-        let count = count as i64;
+        let count = to_i64(count);
         let (left, right): (Vec<i64>, Vec<i64>) = ((-count..0).collect(), (0..count).collect());
         graph.dot_general(x, &left, &[], other, &right, &[])
     };

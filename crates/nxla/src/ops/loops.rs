@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType};
-use nxla_tensor::{Scalar, promote};
+use nxla_tensor::{Scalar, promote, to_i64};
 
 use super::control::{exprs, vectorized_nodes};
 use crate::Operand;
@@ -341,7 +341,7 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     let before = leaves_of(&initial);
     let trace = trace_of(&before.items);
     let location = Location::caller();
-    let end = i64::try_from(steps).expect("below 2^63 elements");
+    let end = to_i64(steps);
     let start = (first_count("scan", &0, &end), C::rebuild(&mut before.clone()));
     let start = leaves_of(&start);
     let mut rows_structure = Structure::default();

@@ -8,7 +8,7 @@ use std::panic::Location;
 
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ErrorKind, ExprId, Graph};
-use nxla_tensor::Number;
+use nxla_tensor::{Number, to_i64};
 
 use super::axes::Axis;
 use crate::apply::{in_trace, run_eagerly};
@@ -74,7 +74,7 @@ impl Position {
     fn part(&self, graph: &mut Graph, ids: &[ExprId], along: AxisLength<'_>) -> Result<ExprId> {
         let axis = position_of(graph, ids[0], along.axis)?;
         let start = self.start(graph, (ids[0], axis), along.length, ids.get(1).copied())?;
-        Ok(graph.slice_along_axis(ids[0], start, along.length, axis as i64, 1)?)
+        Ok(graph.slice_along_axis(ids[0], start, along.length, to_i64(axis), 1)?)
     }
 
     /// Returns one element along an axis of the first node, without the axis.
@@ -97,7 +97,7 @@ impl Position {
         let axis = position_of(graph, x, axis)?;
         let length = graph.shape(update).get(axis).copied().unwrap_or_default();
         let start = self.start(graph, (x, axis), length, ids.get(2).copied())?;
-        Ok(graph.put_slice_along_axis(x, start, update, axis as i64)?)
+        Ok(graph.put_slice_along_axis(x, start, update, to_i64(axis))?)
     }
 }
 
@@ -351,12 +351,12 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
             return wrong(graph, why);
         }
         match &index.kind {
-            Kind::New => new.push(kept as i64),
+            Kind::New => new.push(to_i64(kept)),
             Kind::One(position) => {
                 let operand = position.operand().and_then(|_| computed.next());
                 starts[axis] = position.start(graph, (x, axis), 1, operand)?;
                 lengths[axis] = 1;
-                dropped.push(axis as i64);
+                dropped.push(to_i64(axis));
             }
             Kind::Range { start, end } => {
                 let size = shape[axis];

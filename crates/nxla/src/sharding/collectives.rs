@@ -31,11 +31,11 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_runtime::{Result, VectorAxes};
-use nxla_tensor::{DType, HostTensor, Scalar};
+use nxla_tensor::{DType, HostTensor, Scalar, to_i64};
 
 use super::varying::{
     Value, annotate_layout, axis_to_devices, build_value, chunks, devices_to_axis, element_axis,
-    merge_axes, number, vary, wrong,
+    merge_axes, vary, wrong,
 };
 use crate::expr::Expr;
 
@@ -50,7 +50,7 @@ fn reduce_devices(
 ) -> Expr {
     build_value(x, location, |graph, x| {
         let x = devices_to_axis(graph, x, axis)?;
-        let id = reduce(graph, x.id, &[number(x.entry())])?;
+        let id = reduce(graph, x.id, &[to_i64(x.entry())])?;
         annotate_layout(graph, Value { id, ..x })
     })
 }
@@ -234,7 +234,7 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
         let x = devices_to_axis(graph, x, axis)?;
         let rank = graph.shape(x.id).rank() - x.entry();
         let to = element_axis("all_gather", at, rank - usize::from(tiled))?;
-        let (first, last) = (number(x.entry()), number(x.entry() + to));
+        let (first, last) = (to_i64(x.entry()), to_i64(x.entry() + to));
         let id = graph.move_axes(x.id, &[first], &[last])?;
         let x = Value { id, ..x };
         let x = if tiled { merge_axes(graph, x, to)? } else { x };
@@ -303,7 +303,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
         let to = element_axis("all_to_all", concat, rank)?;
         // The axis of the receivers comes first, then the axis of the senders, then the parts.
         let x = chunks(graph, "all_to_all", x, split + 1, size)?;
-        let (first, last) = (number(x.entry() + 1), number(x.entry() + 1 + to));
+        let (first, last) = (to_i64(x.entry() + 1), to_i64(x.entry() + 1 + to));
         let id = graph.move_axes(x.id, &[first], &[last])?;
         let x = merge_axes(graph, Value { id, ..x }, to + 1)?;
         axis_to_devices(graph, x, axis)
@@ -347,7 +347,7 @@ pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
                 continue;
             }
             // The partitioner recognizes a rotation, and no other permutation.
-            let mut sent = graph.roll(x.id, number(distance), number(x.entry()))?;
+            let mut sent = graph.roll(x.id, to_i64(distance), to_i64(x.entry()))?;
             if receives.contains(&false) {
                 let mut shape = vec![1; rank];
                 shape[x.entry()] = size;

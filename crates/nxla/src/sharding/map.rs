@@ -4,11 +4,11 @@ use std::panic::Location;
 
 use nxla_expr::Graph;
 use nxla_runtime::{Error, Mesh, Result, Sharding, VectorAxes};
+use nxla_tensor::to_i64;
 
 use super::layouts::{Layouts, bare};
 use super::varying::{
-    AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, number,
-    wrong,
+    AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, wrong,
 };
 use crate::containers::{Container, Leaves, leaves_of, paths_of};
 use crate::expr::Expr;
@@ -105,11 +105,11 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
         for along in sharding.layout().get(axis).into_iter().flatten() {
             let size = axis_size(along)?;
             vectors = vectors.with(along, size);
-            front.push(number(shape.len()));
+            front.push(to_i64(shape.len()));
             shape.push(size);
             named.push(None);
         }
-        behind.push(number(shape.len()));
+        behind.push(to_i64(shape.len()));
         shape.push(sizes[axis]);
         named.push(name);
     }
@@ -158,8 +158,8 @@ fn assemble_parts(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Resul
     for (axis, size) in parts.iter().enumerate() {
         let along = sharding.layout().get(axis).map_or(0, Vec::len);
         let counts: usize = graph.shape(x.id)[next..next + along].iter().product();
-        order.extend((next..next + along).map(number));
-        order.push(number(named.len() + axis));
+        order.extend((next..next + along).map(to_i64));
+        order.push(to_i64(named.len() + axis));
         shape.push(size * counts);
         next += along;
     }

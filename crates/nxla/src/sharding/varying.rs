@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Layout, Metadata, sharding_note};
 use nxla_runtime::{Error, Mesh, Result, VectorAxes, VectorAxis};
-use nxla_tensor::{AxisName, normalize_axis};
+use nxla_tensor::{AxisName, normalize_axis, to_i64};
 
 use crate::expr::Expr;
 
@@ -135,7 +135,7 @@ pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     }
     let at = x.entry();
     let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
-    let kept = (0..=shape.len()).filter(|&axis| axis != at).map(number);
+    let kept = (0..=shape.len()).filter(|&axis| axis != at).map(to_i64);
     let kept: Vec<i64> = kept.collect();
     shape.insert(at, size);
     let mut names = names_of(graph, x.id);
@@ -149,7 +149,7 @@ pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
 pub(super) fn devices_to_axis(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let x = vary(graph, x, axis)?;
     let Some(at) = x.vectors.position(axis) else { return Ok(x) };
-    let id = graph.move_axes(x.id, &[number(at)], &[number(x.entry() - 1)])?;
+    let id = graph.move_axes(x.id, &[to_i64(at)], &[to_i64(x.entry() - 1)])?;
     Ok(Value { id, vectors: x.vectors.without(axis) })
 }
 
@@ -166,11 +166,6 @@ pub(super) fn names_of(graph: &Graph, id: ExprId) -> Vec<Option<AxisName>> {
     let ty = graph.tensor_type(id);
     let name = |axis| ty.names.as_ref().and_then(|names| names.name(axis).cloned());
     (0..ty.shape.rank()).map(name).collect()
-}
-
-/// Converts an axis index to the type of graph builders.
-pub(super) fn number(axis: usize) -> i64 {
-    i64::try_from(axis).expect("an axis is small")
 }
 
 /// Resolves an axis of the elements that may be negative.
@@ -202,7 +197,7 @@ pub(super) fn chunks(
     names.insert(at, None);
     shape.splice(at..=at, [size, length / size]);
     let id = graph.reshape_named(x.id, shape, Some(names.into_iter().collect()))?;
-    let id = graph.move_axes(id, &[number(at)], &[number(first)])?;
+    let id = graph.move_axes(id, &[to_i64(at)], &[to_i64(first)])?;
     Ok(Value { id, ..x })
 }
 

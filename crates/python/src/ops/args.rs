@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
-use nxla_runtime::host::{AxisName, Names, Shape};
+use nxla_runtime::host::{AxisName, Names, Shape, to_i64};
 use nxla_runtime::{Error, Result, TensorType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -124,8 +124,7 @@ impl Axis {
             Axis::Number(number) => Ok(*number),
             Axis::Name(name) => {
                 let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
-                axis.map(|axis| i64::try_from(axis).expect("an axis is small"))
-                    .ok_or_else(|| format!("must be an axis of {ty}; got {name:?}"))
+                axis.map(to_i64).ok_or_else(|| format!("must be an axis of {ty}; got {name:?}"))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use nxla_runtime::graph::build::{Cumulative, WindowOptions, WindowPadding};
 use nxla_runtime::graph::{ExprId, Graph, Padding};
-use nxla_runtime::host::Number;
+use nxla_runtime::host::{Number, normalize_axis};
 use nxla_runtime::{DType, Error, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -161,8 +161,8 @@ fn with_initial(
     }
     let rank = graph.shape(result).rank();
     let mut padding = vec![Padding::NONE; rank];
-    let position = usize::try_from(axis.rem_euclid(i64::try_from(rank).expect("ranks are small")));
-    let one = &mut padding[position.expect("an axis is small")];
+    let axis = normalize_axis(axis, rank).expect("the accumulation has this axis");
+    let one = &mut padding[axis];
     (one.low, one.high) = if reverse { (0, 1) } else { (1, 0) };
     let initial = graph.weak_number(Number::Int(initial), result)?;
     Ok(graph.pad(result, initial, &padding)?)

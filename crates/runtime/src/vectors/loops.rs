@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use nxla_expr::{
     Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
 };
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, to_i64};
 
 use super::active_entries::ActiveEntries;
 use super::control::{Vectorized, choose, predicate_mask};
@@ -233,8 +233,7 @@ impl OpenLoop {
         let zeros = graph.constant(Scalar::zero(ty.dtype), ty.clone())?;
         self.initial.push((zeros, vectors.clone()));
         let so_far = graph.grow_scope(&mut self.scope, ty);
-        let axis = i64::try_from(axis).expect("few axes");
-        Ok(graph.put_slice_along_axis(so_far, index, *rows, axis)?)
+        Ok(graph.put_slice_along_axis(so_far, index, *rows, to_i64(axis))?)
     }
 
     /// The next state with the vectorized axes of the state.

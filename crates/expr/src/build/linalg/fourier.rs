@@ -1,7 +1,9 @@
 //! Fourier transforms.
 
+use nxla_tensor::to_i64;
+
+use super::super::SliceStart;
 use super::super::formula::Formula;
-use super::super::{SliceStart, to_i64};
 use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
 
 /// The direction of a Fourier transform that divides by the number of points.

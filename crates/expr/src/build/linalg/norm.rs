@@ -1,10 +1,9 @@
 //! Norms of vectors and matrices.
 
-use nxla_tensor::{Number, Scalar};
+use nxla_tensor::{Number, Scalar, to_i64};
 
 use super::super::composed::bits_of;
 use super::super::formula::{Formula, Term};
-use super::super::to_i64;
 use crate::graph::{Axes, ExprId, Graph, Op, ReduceOp, Result};
 
 /// The norm that [`Graph::norm`] computes.

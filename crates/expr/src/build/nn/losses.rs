@@ -1,9 +1,8 @@
 //! Loss functions.
 
-use nxla_tensor::{DType, promote};
+use nxla_tensor::{DType, promote, to_i64};
 
 use super::super::formula::{Formula, Term};
-use super::super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {

@@ -1,9 +1,8 @@
 //! Normalization: subtracting the mean and dividing by the standard deviation.
 
-use nxla_tensor::{DType, Shape, promote};
+use nxla_tensor::{DType, Shape, promote, to_i64};
 
 use super::super::formula::Formula;
-use super::super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// Options of [`Graph::batch_norm_train`].

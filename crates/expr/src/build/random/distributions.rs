@@ -4,10 +4,9 @@
 //! Samples without a closed formula are drawn by rejection: a loop draws candidates until every
 //! element has accepted one.
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, Shape, to_i64};
 
 use super::super::formula::{Formula, Term};
-use super::super::to_i64;
 use super::Draw;
 use crate::graph::{ErrorKind, ExprId, Graph, Replay, Result};
 

@@ -1,10 +1,10 @@
 //! Reading `x[…]`: slices of the ranges, then a gather at the indices, then new axes.
 
-use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
+use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes, to_i64};
 
 use super::{OP, Subscript};
+use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
-use crate::build::{SliceStart, to_i64};
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The origin of an axis of the result.

@@ -1,11 +1,11 @@
 //! Writing `x[…] = value`: replaced blocks, and scatters at indices.
 
-use nxla_tensor::{Scalar, Shape, broadcast_shapes};
+use nxla_tensor::{Scalar, Shape, broadcast_shapes, to_i64};
 
 use super::read::{Slot, slots};
 use super::{OP, Subscript, Update};
+use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
-use crate::build::{SliceStart, to_i64};
 use crate::graph::{BinaryOp, ErrorKind, ExprId, Graph, Op, Result, TensorType, shape_text};
 
 impl Graph {

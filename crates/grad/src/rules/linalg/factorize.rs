@@ -21,10 +21,10 @@ mod forward;
 
 use nxla_expr::build::{Formula, SliceStart};
 use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve};
-use nxla_tensor::DType;
+use nxla_tensor::{DType, to_i64};
 
 use super::swap_last;
-use crate::builder::{add_optional, scale, select_or_zero, to_i64};
+use crate::builder::{add_optional, scale, select_or_zero};
 use crate::error::Result as GradResult;
 use crate::reverse::{ReversePass, Visit};
 

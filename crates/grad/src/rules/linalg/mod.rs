@@ -10,9 +10,9 @@ mod forward;
 
 use nxla_expr::{Axes, Dot, ExprId, Fft, Graph, Iota, Op, Padding, TensorType};
 use nxla_expr::{Transform, TriangularSolve};
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, Shape, to_i64};
 
-use crate::builder::{pad_zeros, reshape, scale, select_or_zero, to_i64, transpose};
+use crate::builder::{pad_zeros, reshape, scale, select_or_zero, transpose};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

@@ -17,7 +17,7 @@
 //! number, and an empty slot has the number -1.
 
 use nxla_expr::{ExprId, Graph, TensorType};
-use nxla_tensor::Scalar;
+use nxla_tensor::{Scalar, to_i64};
 
 use super::products::zero_rows;
 use super::{
@@ -81,7 +81,7 @@ impl SlotStack {
         slot: ExprId,
         snapshot: &Snapshot<'_>,
     ) -> Result<Self> {
-        let ignored = builder::to_i64(graph.shape(self.iterations)[0] - 1);
+        let ignored = to_i64(graph.shape(self.iterations)[0] - 1);
         let (ignored, empty) = (integer(graph, ignored)?, integer(graph, EMPTY)?);
         let slot = graph.select(condition, slot, ignored)?;
         let iteration = graph.select(condition, snapshot.iteration, empty)?;
@@ -114,7 +114,7 @@ impl<'a> Slots<'a> {
         trips: Option<usize>,
     ) -> Result<LoopGradients> {
         let (results, trips, stack) = match (trips, self.derivative.kept.is_empty()) {
-            (Some(trips), true) => (None, integer(graph, builder::to_i64(trips))?, Vec::new()),
+            (Some(trips), true) => (None, integer(graph, to_i64(trips))?, Vec::new()),
             _ => self.build_forward(graph)?,
         };
         let last = add(graph, trips, -1)?;
@@ -214,7 +214,7 @@ impl<'a> Slots<'a> {
             Ok(graph.equal(remainder, zero)?)
         };
         if let Some(stride) = self.stride {
-            let stride = integer(graph, builder::to_i64(stride))?;
+            let stride = integer(graph, to_i64(stride))?;
             let is_due = is_multiple(graph, iteration, stride)?;
             let slot = graph.quotient(iteration, stride)?;
             return Ok((stride, stack.write_if(graph, is_due, slot, snapshot)?));

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
-use nxla_tensor::Scalar;
+use nxla_tensor::{Scalar, to_i64};
 
 use super::products::{Products, zero_rows};
 use super::write_only::find_write_only;
@@ -105,11 +105,8 @@ impl<'a> Stored<'a> {
         parts: &[Option<ExprId>],
     ) -> Result<LoopGradients> {
         let (results, trips, rows) = self.forward(graph)?;
-        let trips = if self.counter.is_exact {
-            integer(graph, builder::to_i64(self.counter.trips))?
-        } else {
-            trips
-        };
+        let trips =
+            if self.counter.is_exact { integer(graph, to_i64(self.counter.trips))? } else { trips };
         let cotangents = self.backward(graph, parts, trips, &rows)?;
         Ok(LoopGradients {
             results: self.derivative.has_no_effects().then_some(results),

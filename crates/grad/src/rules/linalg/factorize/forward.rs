@@ -2,11 +2,11 @@
 //! determine are the same as in reverse mode.
 
 use nxla_expr::{ExprId, Factorization, Padding, Result, Transform, TriangularSolve};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, to_i64};
 use smallvec::smallvec;
 
 use super::{Rule, ThinFactors};
-use crate::builder::{pad_zeros, scale, select_or_zero, to_i64};
+use crate::builder::{pad_zeros, scale, select_or_zero};
 use crate::error::Result as GradResult;
 use crate::forward::{JvpStep, Tangents};
 
