@@ -124,7 +124,7 @@ impl<'a> Struct<'a> {
         let clause = generics.make_where_clause();
         for field in self.fields.iter().filter(|field| field.skipped) {
             let ty = &field.ty;
-            clause.predicates.push(parse_quote!(#ty: ::nxla::Fixable));
+            clause.predicates.push(parse_quote!(#ty: ::nxla::StaticValue));
         }
         generics
     }
@@ -141,14 +141,14 @@ impl<'a> Struct<'a> {
         let name = self.name;
         let flatten = self.fields.iter().map(|Field { member, skipped, .. }| {
             if *skipped {
-                quote!(leaves.push_fixed(&self.#member);)
+                quote!(leaves.push_static(&self.#member);)
             } else {
                 quote!(::nxla::Tree::<__Leaf>::flatten(&self.#member, leaves);)
             }
         });
         let rebuild = self.fields.iter().map(|Field { member, skipped, .. }| {
             if *skipped {
-                quote!(#member: leaves.next_fixed())
+                quote!(#member: leaves.next_static())
             } else {
                 quote!(#member: ::nxla::Tree::<__Leaf>::rebuild(leaves))
             }
@@ -255,7 +255,7 @@ impl<'a> Struct<'a> {
         let append = self.fields.iter().map(|field| {
             let (member, ty) = (&field.member, &field.ty);
             if field.skipped {
-                quote!(leaves.push_fixed(&self.#member);)
+                quote!(leaves.push_static(&self.#member);)
             } else {
                 let borrow = by_reference.then(|| quote!(&));
                 quote! {

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::containers::{
-    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, container_of_tensors,
+    AnyStatic, Arguments, Container, Function, Leaves, Structure, Tree, container_of_tensors,
     leaves_of, leaves_of_arguments,
 };
 use crate::donation::{Donation, UnusableDonation, argument_paths, donated_inputs};
@@ -73,7 +73,7 @@ where
 pub(crate) type InterruptFn = dyn Fn() -> bool + Send + Sync;
 
 /// The runtime's record of a function, with its static values and the structures of its results.
-type Core = runtime::JitFunction<Fixed, Structure>;
+type Core = runtime::JitFunction<AnyStatic, Structure>;
 
 /// A compiled signature.
 pub(crate) type Entry = runtime::Entry<Structure>;
@@ -108,7 +108,7 @@ pub struct Jit<F, Inputs> {
 }
 
 /// Describes arguments to the runtime.
-pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Fixed> {
+pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<AnyStatic> {
     let mut call = runtime::Call::default();
     arguments.items.into_iter().for_each(|tensor| call.tensor(tensor.into_inner()));
     arguments.structure.describe(&mut call);
@@ -120,7 +120,7 @@ pub(crate) fn call_of_types(
     types: &[TensorType],
     tensors: impl IntoIterator<Item = runtime::RawTensor>,
     structure: &Structure,
-) -> runtime::Call<Fixed> {
+) -> runtime::Call<AnyStatic> {
     let mut call = runtime::Call::default();
     types.iter().for_each(|ty| call.template(ty, &VectorAxes::NONE));
     tensors.into_iter().for_each(|tensor| call.tensor(tensor));
@@ -129,7 +129,7 @@ pub(crate) fn call_of_types(
 }
 
 /// Describes arguments by their types.
-pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Fixed> {
+pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<AnyStatic> {
     call_of_types(&types.items, [], &types.structure)
 }
 
@@ -558,7 +558,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Traces the function for a call.
     pub(crate) fn trace_call(
         &self,
-        call: &runtime::Call<Fixed>,
+        call: &runtime::Call<AnyStatic>,
         structure: Structure,
         options: &Options,
     ) -> Result<runtime::TracedFunction<Structure>> {
@@ -637,7 +637,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Returns the entry of a call, and its tensors.
     pub(crate) fn entry(
         &self,
-        call: runtime::Call<Fixed>,
+        call: runtime::Call<AnyStatic>,
         purpose: Purpose,
         structure: &Structure,
         options: &Options,
@@ -655,7 +655,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Returns the donated inputs.
     fn donated_inputs(
         &self,
-        call: &runtime::Call<Fixed>,
+        call: &runtime::Call<AnyStatic>,
         structure: &Structure,
         program: &Program,
     ) -> Result<Donations> {

@@ -170,7 +170,7 @@ pub mod wire;
 
 pub use backend::{backend_copy, backend_deallocate, backend_transfer};
 pub use compiled::Compiled;
-pub use containers::{Arguments, Container, Fixable, Function, Leaves, Outputs, Tree};
+pub use containers::{Arguments, Container, Function, Leaves, Outputs, StaticValue, Tree};
 pub use donation::{Donation, UnusableDonation};
 pub use eager::Eager;
 pub use expr::{Concrete, Expr};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nxla_expr::TensorType;
 use nxla_tensor::{Complex, bf16, f16};
 
-use super::{Fixable, Leaves};
+use super::{Leaves, StaticValue};
 use crate::expr::Expr;
 use crate::sharding::{ShardedArgument, ShardedTensor};
 use crate::tensor::Tensor;
@@ -182,13 +182,13 @@ where
 
 impl<K, C, L, T> Arguments<BTreeMap<K, C>, L> for BTreeMap<K, T>
 where
-    K: Fixable + Ord,
+    K: StaticValue + Ord,
     T: Arguments<C, L>,
 {
     fn append(self, leaves: &mut Leaves<L>) {
         leaves.push_length(self.len());
         for (key, item) in self {
-            leaves.push_fixed(&key);
+            leaves.push_static(&key);
             item.append(leaves);
         }
     }
@@ -196,13 +196,13 @@ where
 
 impl<'a, K, C, L, T> Arguments<BTreeMap<K, C>, L> for &'a BTreeMap<K, T>
 where
-    K: Fixable + Ord,
+    K: StaticValue + Ord,
     &'a T: Arguments<C, L>,
 {
     fn append(self, leaves: &mut Leaves<L>) {
         leaves.push_length(self.len());
         for (key, item) in self {
-            leaves.push_fixed(key);
+            leaves.push_static(key);
             item.append(leaves);
         }
     }

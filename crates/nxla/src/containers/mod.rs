@@ -5,18 +5,18 @@
 //! the static values are stored with the leaves.
 
 mod arguments;
-mod fixed;
 mod functions;
 mod standard;
+mod static_values;
 
 use nxla_expr::{ErrorKind, TensorType};
 use nxla_runtime as runtime;
 use smallvec::SmallVec;
 
 pub use arguments::Arguments;
-pub use fixed::Fixable;
-pub(crate) use fixed::Fixed;
 pub use functions::{Function, Outputs};
+pub(crate) use static_values::AnyStatic;
+pub use static_values::StaticValue;
 
 use crate::expr::Expr;
 use crate::sharding::{ShardedArgument, ShardedTensor};
@@ -57,7 +57,7 @@ struct ReadPositions {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Structure {
     lengths: SmallVec<[usize; 2]>,
-    fixed: SmallVec<[Fixed; 1]>,
+    statics: SmallVec<[AnyStatic; 1]>,
 }
 
 /// The kind of containers whose structure is not determined by their type.
@@ -66,7 +66,7 @@ const LIST: u8 = 0;
 impl Structure {
     /// Returns whether the container consists of leaves only.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lengths.is_empty() && self.fixed.is_empty()
+        self.lengths.is_empty() && self.statics.is_empty()
     }
 
     /// Returns the structure of two consecutive containers.
@@ -78,7 +78,7 @@ impl Structure {
     /// Appends the structure of another container.
     fn extend(&mut self, other: &Structure) {
         self.lengths.extend(other.lengths.iter().copied());
-        self.fixed.extend(other.fixed.iter().cloned());
+        self.statics.extend(other.statics.iter().cloned());
     }
 
     /// Returns the structure of a container whose leaves are replaced by containers of this
@@ -93,18 +93,19 @@ impl Structure {
     /// structure of the second.
     pub(crate) fn before(&self, other: &Structure) -> Option<Structure> {
         let lengths = self.lengths.strip_suffix(&other.lengths[..])?;
-        let fixed = self.fixed.strip_suffix(&other.fixed[..])?;
-        Some(Structure { lengths: lengths.into(), fixed: fixed.iter().cloned().collect() })
+        let statics = self.statics.strip_suffix(&other.statics[..])?;
+        Some(Structure { lengths: lengths.into(), statics: statics.iter().cloned().collect() })
     }
 
     /// Describes the first difference of the structure `found` of a container of the same type,
     /// whose leaves have the same paths.
     fn difference(&self, found: &Structure) -> String {
         let mut lengths = self.lengths.iter().zip(&found.lengths);
-        let mut fixed = self.fixed.iter().zip(&found.fixed);
+        let mut statics = self.statics.iter().zip(&found.statics);
         if let Some((expected, found)) = lengths.find(|(expected, found)| expected != found) {
             format!("a list of length {found} instead of {expected}")
-        } else if let Some((expected, found)) = fixed.find(|(expected, found)| expected != found) {
+        } else if let Some((expected, found)) = statics.find(|(expected, found)| expected != found)
+        {
             format!("the static value {found:?} instead of {expected:?}")
         } else {
             "another structure".to_owned()
@@ -112,9 +113,9 @@ impl Structure {
     }
 
     /// Adds the structure to the description of a call.
-    pub(crate) fn describe(&self, call: &mut runtime::Call<Fixed>) {
+    pub(crate) fn describe(&self, call: &mut runtime::Call<AnyStatic>) {
         self.lengths.iter().for_each(|&length| call.container(LIST, length));
-        self.fixed.iter().for_each(|value| call.push_static(value.clone(), value.hash()));
+        self.statics.iter().for_each(|value| call.push_static(value.clone(), value.hash()));
     }
 }
 
@@ -224,11 +225,11 @@ impl<L> Leaves<L> {
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
-    /// leaves.push_fixed(&"relu");
-    /// assert_eq!(leaves.next_fixed::<&str>(), "relu");
+    /// leaves.push_static(&"relu");
+    /// assert_eq!(leaves.next_static::<&str>(), "relu");
     /// ```
-    pub fn push_fixed(&mut self, value: &impl Fixable) {
-        self.structure.fixed.push(Fixed::new(value));
+    pub fn push_static(&mut self, value: &impl StaticValue) {
+        self.structure.statics.push(AnyStatic::new(value));
     }
 
     /// Returns the length of the next list.
@@ -255,15 +256,15 @@ impl<L> Leaves<L> {
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
-    /// leaves.push_fixed(&0.9f32);
-    /// assert_eq!(leaves.next_fixed::<f32>(), 0.9);
+    /// leaves.push_static(&0.9f32);
+    /// assert_eq!(leaves.next_static::<f32>(), 0.9);
     /// ```
     ///
     /// # Panics
     /// Panics if the container is rebuilt in another order than it was flattened.
-    pub fn next_fixed<T: Fixable>(&mut self) -> T {
+    pub fn next_static<T: StaticValue>(&mut self) -> T {
         self.read.statics += 1;
-        let value = self.structure.fixed[self.read.statics - 1].get();
+        let value = self.structure.statics[self.read.statics - 1].get();
         value.expect("a container is rebuilt in the order in which it was flattened")
     }
 }
@@ -369,7 +370,7 @@ pub trait Tree<L>: Sized {
 
     /// Returns whether [`rebuild`](Tree::rebuild) reads static values, which leaves alone do not
     /// determine: [`Jit::hook`](crate::Jit::hook) rejects such containers. An implementation that
-    /// calls [`Leaves::next_fixed`] returns `true`.
+    /// calls [`Leaves::next_static`] returns `true`.
     ///
     /// ```
     /// use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use nxla_expr::TensorType;
 
-use super::{Container, Fixable, Leaves, Tree};
+use super::{Container, Leaves, StaticValue, Tree};
 use crate::expr::Expr;
 use crate::sharding::ShardedTensor;
 use crate::tensor::Tensor;
@@ -159,18 +159,18 @@ impl<T: Container> Container for Box<T> {
 }
 
 /// The keys are part of the signature.
-impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
+impl<L, K: StaticValue + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
     fn flatten(&self, leaves: &mut Leaves<L>) {
         leaves.push_length(self.len());
         for (key, item) in self {
-            leaves.push_fixed(key);
+            leaves.push_static(key);
             item.flatten(leaves);
         }
     }
 
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         let length = leaves.length();
-        (0..length).map(|_| (leaves.next_fixed(), T::rebuild(leaves))).collect()
+        (0..length).map(|_| (leaves.next_static(), T::rebuild(leaves))).collect()
     }
 
     fn has_static_values() -> bool {
@@ -182,7 +182,7 @@ impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
     }
 }
 
-impl<K: Fixable + Ord, T: Container> Container for BTreeMap<K, T> {
+impl<K: StaticValue + Ord, T: Container> Container for BTreeMap<K, T> {
     type Tensors = BTreeMap<K, T::Tensors>;
     type Sharded = BTreeMap<K, T::Sharded>;
     type Of<C: Container> = BTreeMap<K, T::Of<C>>;

@@ -34,16 +34,16 @@ use rustc_hash::FxHasher;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a fixed value of a container",
-    note = "a fixed value must be `Clone + PartialEq + Debug + Send + Sync + 'static`"
+    message = "`{Self}` cannot be a static value of a container",
+    note = "a static value must be `Clone + PartialEq + Debug + Send + Sync + 'static`"
 )]
-pub trait Fixable: Any + Clone + PartialEq + Debug + Send + Sync {}
+pub trait StaticValue: Any + Clone + PartialEq + Debug + Send + Sync {}
 
-impl<T: Any + Clone + PartialEq + Debug + Send + Sync> Fixable for T {}
+impl<T: Any + Clone + PartialEq + Debug + Send + Sync> StaticValue for T {}
 
 /// A type-erased static value.
 #[derive(Clone)]
-pub(crate) struct Fixed(Arc<dyn ErasedStatic>);
+pub(crate) struct AnyStatic(Arc<dyn ErasedStatic>);
 
 /// The operations on a type-erased static value.
 trait ErasedStatic: Any + Send + Sync {
@@ -52,7 +52,7 @@ trait ErasedStatic: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<T: Fixable> ErasedStatic for T {
+impl<T: StaticValue> ErasedStatic for T {
     /// A value that differs from itself, such as NaN, has the same text as its copies.
     #[expect(clippy::eq_op, reason = "NaN differs from itself")]
     fn same(&self, other: &dyn Any) -> bool {
@@ -71,13 +71,13 @@ impl<T: Fixable> ErasedStatic for T {
     }
 }
 
-impl Fixed {
-    pub(super) fn new(value: &impl Fixable) -> Self {
+impl AnyStatic {
+    pub(super) fn new(value: &impl StaticValue) -> Self {
         Self(Arc::new(value.clone()))
     }
 
     /// Returns the value if it has this type.
-    pub(super) fn get<T: Fixable>(&self) -> Option<T> {
+    pub(super) fn get<T: StaticValue>(&self) -> Option<T> {
         (*self.0).as_any().downcast_ref().cloned()
     }
 
@@ -91,19 +91,19 @@ impl Fixed {
     }
 }
 
-impl PartialEq for Fixed {
+impl PartialEq for AnyStatic {
     fn eq(&self, other: &Self) -> bool {
         self.0.same((*other.0).as_any())
     }
 }
 
-impl Debug for Fixed {
+impl Debug for AnyStatic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text())
     }
 }
 
-impl Static for Fixed {
+impl Static for AnyStatic {
     fn same(&self, other: &Self) -> Result<bool> {
         Ok(self == other)
     }
