@@ -56,16 +56,16 @@ enum Rule {
     Uniform { low: f64, high: f64 },
     Normal { deviation: f64 },
     TruncatedNormal { deviation: f64, low: f64, high: f64 },
-    Scaled { scale: f64, fan: Fan, spread: Spread },
+    Scaled { scale: f64, fan: Fan, distribution: Distribution },
     Orthogonal { scale: f64 },
 }
 
 /// The number by which [`variance_scaling`] divides the variance.
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, glorot_normal, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, glorot_normal, variance_scaling};
 ///
-/// assert_eq!(glorot_normal(), variance_scaling(1.0, Fan::Average, Spread::TruncatedNormal));
+/// assert_eq!(glorot_normal(), variance_scaling(1.0, Fan::Average, Distribution::TruncatedNormal));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fan {
@@ -80,12 +80,12 @@ pub enum Fan {
 /// The shape of the distribution of [`variance_scaling`].
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, he_uniform, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, he_uniform, variance_scaling};
 ///
-/// assert_eq!(he_uniform(), variance_scaling(2.0, Fan::In, Spread::Uniform));
+/// assert_eq!(he_uniform(), variance_scaling(2.0, Fan::In, Distribution::Uniform));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spread {
+pub enum Distribution {
     /// A normal distribution without values beyond two standard deviations.
     TruncatedNormal,
     /// A normal distribution.
@@ -178,89 +178,89 @@ pub fn truncated_normal(deviation: f64, low: f64, high: f64) -> Initializer {
 /// Creates an initializer of mean 0 and the variance `scale / fan`.
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, variance_scaling};
 /// use nxla::{Draw, Tensor};
 ///
-/// let init = variance_scaling(1.0, Fan::In, Spread::Uniform);
+/// let init = variance_scaling(1.0, Fan::In, Distribution::Uniform);
 /// let kernel = Tensor::random_key(0)?.initialize(init, Draw::new([16, 8, 3, 3]))?;
 /// assert!(kernel.abs()?.reduce_max()?.item::<f64>()? < (3f64 / (8.0 * 9.0)).sqrt());
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn variance_scaling(scale: f64, fan: Fan, spread: Spread) -> Initializer {
-    Rule::Scaled { scale, fan, spread }.initializer()
+pub fn variance_scaling(scale: f64, fan: Fan, distribution: Distribution) -> Initializer {
+    Rule::Scaled { scale, fan, distribution }.initializer()
 }
 
 /// Creates the uniform initializer of X. Glorot and Y. Bengio, "Understanding the difficulty of
 /// training deep feedforward neural networks" (2010), with the variance `1 / average fan`.
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, glorot_uniform, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, glorot_uniform, variance_scaling};
 ///
-/// assert_eq!(glorot_uniform(), variance_scaling(1.0, Fan::Average, Spread::Uniform));
+/// assert_eq!(glorot_uniform(), variance_scaling(1.0, Fan::Average, Distribution::Uniform));
 /// ```
 #[doc(alias = "xavier")]
 pub fn glorot_uniform() -> Initializer {
-    variance_scaling(1.0, Fan::Average, Spread::Uniform)
+    variance_scaling(1.0, Fan::Average, Distribution::Uniform)
 }
 
 /// Creates the truncated normal initializer with the variance of [`glorot_uniform`].
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, glorot_normal, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, glorot_normal, variance_scaling};
 ///
-/// assert_eq!(glorot_normal(), variance_scaling(1.0, Fan::Average, Spread::TruncatedNormal));
+/// assert_eq!(glorot_normal(), variance_scaling(1.0, Fan::Average, Distribution::TruncatedNormal));
 /// ```
 #[doc(alias = "xavier")]
 pub fn glorot_normal() -> Initializer {
-    variance_scaling(1.0, Fan::Average, Spread::TruncatedNormal)
+    variance_scaling(1.0, Fan::Average, Distribution::TruncatedNormal)
 }
 
 /// Creates the uniform initializer of K. He et al., "Delving deep into rectifiers: surpassing
 /// human-level performance on ImageNet classification" (2015), with the variance `2 / fan in`.
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, he_uniform, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, he_uniform, variance_scaling};
 ///
-/// assert_eq!(he_uniform(), variance_scaling(2.0, Fan::In, Spread::Uniform));
+/// assert_eq!(he_uniform(), variance_scaling(2.0, Fan::In, Distribution::Uniform));
 /// ```
 #[doc(alias = "kaiming")]
 pub fn he_uniform() -> Initializer {
-    variance_scaling(2.0, Fan::In, Spread::Uniform)
+    variance_scaling(2.0, Fan::In, Distribution::Uniform)
 }
 
 /// Creates the truncated normal initializer with the variance of [`he_uniform`].
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, he_normal, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, he_normal, variance_scaling};
 ///
-/// assert_eq!(he_normal(), variance_scaling(2.0, Fan::In, Spread::TruncatedNormal));
+/// assert_eq!(he_normal(), variance_scaling(2.0, Fan::In, Distribution::TruncatedNormal));
 /// ```
 #[doc(alias = "kaiming")]
 pub fn he_normal() -> Initializer {
-    variance_scaling(2.0, Fan::In, Spread::TruncatedNormal)
+    variance_scaling(2.0, Fan::In, Distribution::TruncatedNormal)
 }
 
 /// Creates the uniform initializer of Y. LeCun et al., "Efficient backprop" (1998), with the variance
 /// `1 / fan in`.
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, lecun_uniform, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, lecun_uniform, variance_scaling};
 ///
-/// assert_eq!(lecun_uniform(), variance_scaling(1.0, Fan::In, Spread::Uniform));
+/// assert_eq!(lecun_uniform(), variance_scaling(1.0, Fan::In, Distribution::Uniform));
 /// ```
 pub fn lecun_uniform() -> Initializer {
-    variance_scaling(1.0, Fan::In, Spread::Uniform)
+    variance_scaling(1.0, Fan::In, Distribution::Uniform)
 }
 
 /// Creates the truncated normal initializer with the variance of [`lecun_uniform`].
 ///
 /// ```
-/// use nxla::initializers::{Fan, Spread, lecun_normal, variance_scaling};
+/// use nxla::initializers::{Distribution, Fan, lecun_normal, variance_scaling};
 ///
-/// assert_eq!(lecun_normal(), variance_scaling(1.0, Fan::In, Spread::TruncatedNormal));
+/// assert_eq!(lecun_normal(), variance_scaling(1.0, Fan::In, Distribution::TruncatedNormal));
 /// ```
 pub fn lecun_normal() -> Initializer {
-    variance_scaling(1.0, Fan::In, Spread::TruncatedNormal)
+    variance_scaling(1.0, Fan::In, Distribution::TruncatedNormal)
 }
 
 /// Creates an initializer of matrices with orthonormal rows or columns, times `scale`. All such matrices
@@ -322,7 +322,7 @@ impl Initializer {
                 let deviation = distribution_parameter(graph, deviation, &draw)?;
                 graph.multiply(x, deviation)
             }
-            Rule::Scaled { scale, fan, spread } => {
+            Rule::Scaled { scale, fan, distribution } => {
                 let [inputs, outputs] = self.fans(&draw)?;
                 let fan = match fan {
                     Fan::In => inputs,
@@ -331,10 +331,10 @@ impl Initializer {
                 };
                 let deviation = (scale / fan.max(1.0)).sqrt();
                 let limit = 3f64.sqrt() * deviation;
-                let rule = match spread {
-                    Spread::Uniform => Rule::Uniform { low: -limit, high: limit },
-                    Spread::Normal => Rule::Normal { deviation },
-                    Spread::TruncatedNormal => {
+                let rule = match distribution {
+                    Distribution::Uniform => Rule::Uniform { low: -limit, high: limit },
+                    Distribution::Normal => Rule::Normal { deviation },
+                    Distribution::TruncatedNormal => {
                         let deviation = deviation / TRUNCATED;
                         Rule::TruncatedNormal { deviation, low: -2.0, high: 2.0 }
                     }

@@ -2,7 +2,7 @@
 
 use crate::common::compilers;
 use nxla::initializers::{
-    Fan, Initializer, Spread, constant, glorot_normal, glorot_uniform, he_normal, he_uniform,
+    Distribution, Fan, Initializer, constant, glorot_normal, glorot_uniform, he_normal, he_uniform,
     lecun_normal, lecun_uniform, normal, ones, orthogonal, truncated_normal, uniform,
     variance_scaling, zeros,
 };
@@ -33,7 +33,7 @@ fn scaled_initializers_have_the_variance_of_their_papers() {
             (he_normal(), 2.0 / 200.0),
             (lecun_uniform(), 1.0 / 200.0),
             (lecun_normal(), 1.0 / 200.0),
-            (variance_scaling(3.0, Fan::Out, Spread::Normal), 3.0 / 300.0),
+            (variance_scaling(3.0, Fan::Out, Distribution::Normal), 3.0 / 300.0),
         ] {
             let x = initialize(initializer, shape);
             let [mean, deviation, largest] = moments(&x);
@@ -44,7 +44,9 @@ fn scaled_initializers_have_the_variance_of_their_papers() {
             // Truncation at two standard deviations multiplies the standard deviation of a normal
             // distribution by 0.8796.
             let bound = match initializer {
-                one if one == variance_scaling(3.0, Fan::Out, Spread::Normal) => f64::INFINITY,
+                one if one == variance_scaling(3.0, Fan::Out, Distribution::Normal) => {
+                    f64::INFINITY
+                }
                 one if [glorot_uniform(), he_uniform(), lecun_uniform()].contains(&one) => {
                     3f64.sqrt() * expected
                 }
