@@ -186,7 +186,7 @@ pub use ops::{
 };
 pub use program::call_program;
 pub use ready::{Ready, ready};
-pub use sharding::{Mesh, OverMesh, ShardedTensor, Sharding};
+pub use sharding::{Mesh, ShardedFunction, ShardedTensor, Sharding};
 pub use stages::Stages;
 pub use stream::{AsyncReceiver, Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;

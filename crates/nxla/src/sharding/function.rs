@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nxla_expr::TensorType;
 use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
-use super::layouts::{Layouts, bare};
+use super::shardings::{Shardings, bare};
 use super::tensor::{ShardedArgument, ShardedTensor};
 use crate::containers::{
     Arguments, Container, Function, Leaves, Structure, Tree, leaves_of_arguments,
@@ -19,13 +19,13 @@ type Rule = dyn Fn(&str, &TensorType) -> Result<Sharding> + Send + Sync;
 /// A function that runs on all devices of a mesh; created by [`Jit::over`].
 ///
 /// ```no_run
-/// use nxla::{Expr, Mesh, OverMesh, Tensor, jit};
+/// use nxla::{Expr, Mesh, ShardedFunction, Tensor, jit};
 ///
-/// let double: OverMesh<_, _> = jit(|x: Expr| x * 2).over(&Mesh::new([("data", 2)])?);
+/// let double: ShardedFunction<_, _> = jit(|x: Expr| x * 2).over(&Mesh::new([("data", 2)])?);
 /// assert_eq!(double.call(Tensor::from([1, 2]))?.gather()?.to_vec::<i32>()?, [2, 4]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub struct OverMesh<F, Inputs> {
+pub struct ShardedFunction<F, Inputs> {
     jit: Jit<F, Inputs>,
     mesh: Mesh,
     rule: Option<Box<Rule>>,
@@ -45,7 +45,7 @@ struct CompiledVariant {
 impl<F, Inputs> Jit<F, Inputs> {
     /// Runs the function on all devices of a mesh. Each combination of signature and argument
     /// shardings is compiled once. Tensors without a sharding are copied to every device, and
-    /// results are replicated unless [`OverMesh::results`] sets their shardings.
+    /// results are replicated unless [`ShardedFunction::results`] sets their shardings.
     ///
     /// ```no_run
     /// use nxla::{Expr, Mesh, jit, sharding::shard, Tensor};
@@ -57,28 +57,28 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// assert_eq!(double.call(&x)?.parts()[1].to_vec::<i32>()?, [8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn over(self, mesh: &Mesh) -> OverMesh<F, Inputs> {
-        OverMesh { jit: self, mesh: mesh.clone(), rule: None, known: Mutex::default() }
+    pub fn over(self, mesh: &Mesh) -> ShardedFunction<F, Inputs> {
+        ShardedFunction { jit: self, mesh: mesh.clone(), rule: None, known: Mutex::default() }
     }
 }
 
-impl<F, Inputs> OverMesh<F, Inputs> {
-    /// Sets the shardings of the results, see [`Layouts`].
+impl<F, Inputs> ShardedFunction<F, Inputs> {
+    /// Sets the shardings of the results, see [`Shardings`].
     ///
     /// ```no_run
     /// use nxla::{Expr, Mesh, Tensor, jit};
     ///
     /// let mesh = Mesh::new([("data", 2)])?;
-    /// let layouts = (mesh.replicated(), mesh.sharding(["data"])?);
-    /// let f = jit(|x: Expr| (x.sum(), x * 2)).over(&mesh).results(layouts);
+    /// let shardings = (mesh.replicated(), mesh.sharding(["data"])?);
+    /// let f = jit(|x: Expr| (x.sum(), x * 2)).over(&mesh).results(shardings);
     /// let (total, doubled) = f.call(Tensor::from([1, 2, 3, 4]))?;
     /// assert_eq!(total.gather()?.item::<i32>()?, 10);
     /// assert_eq!(doubled.parts()[1].to_vec::<i32>()?, [6, 8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn results<Kind>(self, layouts: impl Layouts<Kind> + Send + Sync + 'static) -> Self {
-        let rule = move |path: &str, ty: &TensorType| layouts.sharding_of(path, ty);
+    pub fn results<Kind>(self, shardings: impl Shardings<Kind> + Send + Sync + 'static) -> Self {
+        let rule = move |path: &str, ty: &TensorType| shardings.sharding_of(path, ty);
         Self { rule: Some(Box::new(rule)), known: Mutex::default(), ..self }
     }
 
@@ -113,7 +113,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     }
 }
 
-impl<F: Function<Types>, Types> OverMesh<F, Types> {
+impl<F: Function<Types>, Types> ShardedFunction<F, Types> {
     /// Runs the function on tensors, scalars, [`ShardedTensor`]s, and containers of them. Programs
     /// run asynchronously: reading a result waits for it.
     ///
@@ -163,7 +163,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`OverMesh::call`], except errors while the program runs.
+    /// Returns the errors of [`ShardedFunction::call`], except errors while the program runs.
     pub fn text<A>(&self, arguments: A) -> Result<String>
     where
         A: Arguments<F::Arguments, ShardedArgument>,
@@ -232,9 +232,9 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     }
 }
 
-impl<F, Inputs> fmt::Debug for OverMesh<F, Inputs> {
+impl<F, Inputs> fmt::Debug for ShardedFunction<F, Inputs> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OverMesh")
+        f.debug_struct("ShardedFunction")
             .field("jit", &self.jit)
             .field("mesh", &self.mesh)
             .finish_non_exhaustive()

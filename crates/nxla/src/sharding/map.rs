@@ -6,7 +6,7 @@ use nxla_expr::Graph;
 use nxla_runtime::{Error, Mesh, Result, Sharding, VectorAxes};
 use nxla_tensor::to_i64;
 
-use super::layouts::{Layouts, bare};
+use super::shardings::{Shardings, bare};
 use super::varying::{
     AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, wrong,
 };
@@ -14,7 +14,7 @@ use crate::containers::{Container, Leaves, leaves_of, paths_of};
 use crate::expr::Expr;
 
 /// Converts a function of parts to a function of whole tensors. Inside, tensors have the shapes of
-/// parts, and collectives combine the values of all devices. [`Layouts`] define how arguments are
+/// parts, and collectives combine the values of all devices. [`Shardings`] define how arguments are
 /// divided and results are assembled. A result may vary only along mesh axes in its sharding.
 ///
 /// The result is an ordinary function: [`jit`](crate::jit()) runs it on one device, and
@@ -53,8 +53,8 @@ where
     F: Fn(A) -> R,
     A: Container,
     R: Container,
-    In: Layouts<InKind>,
-    Out: Layouts<OutKind>,
+    In: Shardings<InKind>,
+    Out: Shardings<OutKind>,
 {
     let (mesh, location) = (mesh.clone(), Location::caller());
     move |argument| {

@@ -24,8 +24,8 @@
 
 pub mod collectives;
 mod function;
-mod layouts;
 mod map;
+mod shardings;
 mod tensor;
 mod varying;
 
@@ -33,9 +33,9 @@ use std::panic::Location;
 
 pub use nxla_runtime::{Mesh, MeshAxes, Sharding};
 
-pub use function::OverMesh;
-pub use layouts::{ByPath, Layouts, Same};
+pub use function::ShardedFunction;
 pub use map::shard_map;
+pub use shardings::{ByPath, Same, Shardings};
 pub use tensor::{ShardedArgument, ShardedTensor, shard};
 
 use crate::containers::{Container, leaves_of, trace_of};

@@ -6,7 +6,7 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Result, Sharding};
 use nxla_tensor::{DType, Shape};
 
-use super::layouts::{Layouts, bare};
+use super::shardings::{Shardings, bare};
 use crate::containers::{Arguments, Container, Leaves, Tree, leaves_of_arguments, paths_of};
 use crate::tensor::Tensor;
 
@@ -199,7 +199,7 @@ impl ShardedArgument {
     }
 }
 
-/// Shards the tensors of a container over the devices of a mesh, as [`Layouts`] define. Each device
+/// Shards the tensors of a container over the devices of a mesh, as [`Shardings`] define. Each device
 /// receives only its part.
 ///
 /// ```no_run
@@ -225,16 +225,16 @@ impl ShardedArgument {
 ///
 /// # Errors
 /// Returns an error for an axis that cannot be divided into equal parts and for vectorized axes,
-/// and the errors of the layouts.
+/// and the errors of the shardings.
 pub fn shard<C: Container, Kind>(
     container: impl Arguments<C, Tensor>,
-    layouts: impl Layouts<Kind>,
+    shardings: impl Shardings<Kind>,
 ) -> Result<C::Sharded> {
     let leaves = leaves_of_arguments(container);
     let paths = paths_of(&C::Tensors::rebuild(&mut leaves.clone()), "");
     let mut divided = Vec::with_capacity(paths.len());
     for (path, whole) in paths.iter().zip(&leaves.items) {
-        let sharding = layouts.sharding_of(bare(path), &whole.ty())?;
+        let sharding = shardings.sharding_of(bare(path), &whole.ty())?;
         divided.push(ShardedTensor::divide(whole, &sharding)?);
     }
     Ok(Tree::rebuild(&mut Leaves::new(divided, leaves.structure)))

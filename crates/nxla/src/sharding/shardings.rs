@@ -24,7 +24,7 @@ use nxla_runtime::{Error, Result, Sharding};
     message = "`{Self}` does not define shardings",
     note = "pass a `Sharding`, a tuple of them, or `|path: &str, ty: &TensorType| -> Result<Sharding>`"
 )]
-pub trait Layouts<Kind> {
+pub trait Shardings<Kind> {
     /// Returns the sharding of the tensor at a path of the container.
     ///
     /// # Errors
@@ -40,19 +40,19 @@ pub enum Same {}
 #[derive(Debug)]
 pub enum ByPath {}
 
-impl Layouts<Same> for Sharding {
+impl Shardings<Same> for Sharding {
     fn sharding_of(&self, _: &str, _: &TensorType) -> Result<Sharding> {
         Ok(self.clone())
     }
 }
 
-impl Layouts<Same> for &Sharding {
+impl Shardings<Same> for &Sharding {
     fn sharding_of(&self, _: &str, _: &TensorType) -> Result<Sharding> {
         Ok((*self).clone())
     }
 }
 
-impl<F> Layouts<ByPath> for F
+impl<F> Shardings<ByPath> for F
 where
     F: Fn(&str, &TensorType) -> Result<Sharding>,
 {
@@ -64,13 +64,13 @@ where
 macro_rules! tuples {
     ($($count:literal: $(($name:ident $kind:ident $index:tt))+;)*) => {
         $(
-            impl<$($name: Layouts<$kind>, $kind),+> Layouts<($($kind,)+)> for ($($name,)+) {
+            impl<$($name: Shardings<$kind>, $kind),+> Shardings<($($kind,)+)> for ($($name,)+) {
                 fn sharding_of(&self, path: &str, ty: &TensorType) -> Result<Sharding> {
                     let (item, rest) = item_of(path);
                     match item {
                         $(Some($index) => self.$index.sharding_of(rest, ty),)+
                         _ => Err(Error::Layout(format!(
-                            "layouts must be one for each item; got {}, without one for {path:?}", $count
+                            "shardings must be one for each item; got {}, without one for {path:?}", $count
                         ))),
                     }
                 }
