@@ -96,11 +96,10 @@ impl BytecodeBuilder {
 
     /// Moves a value away from a location that will be overwritten.
     fn set_aside(&mut self, value: &Value) -> Location {
-        match value.location {
-            Location::Arena(from) => {
+        let aside = match value.location {
+            Location::Arena(_) => {
                 let (aside, to) = self.result(value.ty.clone(), self.depth());
                 self.copy(value, to);
-                self.arena.release(from.at);
                 aside.location
             }
             Location::Slot { slot: from, owned } => {
@@ -108,7 +107,9 @@ impl BytecodeBuilder {
                 self.push(Handle::Move { from, to });
                 Location::Slot { slot: to, owned }
             }
-        }
+        };
+        self.release_moved(value);
+        aside
     }
 
     /// Stores a value that dies at the location of another value.
@@ -124,16 +125,14 @@ impl BytecodeBuilder {
         });
     }
 
-    /// Releases a result that was stored at a location.
+    /// Releases a result that was stored at a location, or that is an unchanged state there.
     fn release_stored(&mut self, result: &Value, stored: Location) {
-        match result.location {
-            Location::Arena(span) => self.arena.release(span.at),
-            Location::Slot { .. } if result.location == stored => {}
-            Location::Slot { .. } => match stored {
-                // A copy in the arena leaves the tensor in its slot.
-                Location::Arena(_) => self.release(result),
-                Location::Slot { .. } => self.release_moved(result),
-            },
+        match (result.location, stored) {
+            // A copy in the arena leaves the tensor in its slot.
+            (Location::Slot { .. }, Location::Arena(_)) => self.release(result),
+            (Location::Slot { .. }, Location::Slot { .. }) | (Location::Arena(_), _) => {
+                self.release_moved(result);
+            }
         }
     }
 
