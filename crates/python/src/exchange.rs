@@ -42,8 +42,7 @@ pub(crate) fn export(py: Python<'_>, tensor: &RawTensor, request: &Request) -> P
     let home = device_of(data);
     let refused = |why: String| Err(PyBufferError::new_err(why));
     match (request.device.unwrap_or(home), home) {
-        ((CPU, _), (CPU, _)) => {}
-        ((CPU, _), _) if request.copy == Some(false) => {
+        ((CPU, _), (CUDA, _)) if request.copy == Some(false) => {
             return refused(
                 "__dlpack__: copy: must not be False to export a tensor on a device to the host"
                     .into(),
