@@ -13,7 +13,7 @@ use crate::source::{File, Tree};
 /// The crate that talks to a C interface, and the file that shares memory with other Python
 /// packages.
 const UNSAFE_HOMES: [&str; 3] =
-    ["crates/pjrt/", "crates/python/src/dlpack.rs", "crates/python/src/ending.rs"];
+    ["crates/pjrt/", "crates/python/src/dlpack.rs", "crates/python/src/shutdown.rs"];
 
 /// A match with at least this many ops must list all ops. A match with fewer ops only selects nodes of
 /// some kinds, and may have a wildcard arm.

@@ -32,7 +32,7 @@
 //! * All foreign memory is described in one module, and the size of a plugin's table is checked
 //!   before a field is used that older plugins lack.
 //!
-//! Unsafe code is confined to this crate and to `dlpack.rs` and `ending.rs` of `nxla-python`; see
+//! Unsafe code is confined to this crate and to `dlpack.rs` and `shutdown.rs` of `nxla-python`; see
 //! `docs/unsafe.md`.
 
 #![deny(clippy::undocumented_unsafe_blocks)]

@@ -17,9 +17,9 @@ use nxla_runtime::{RawTensor, TensorType};
 
 use crate::dlpack::{self, BorrowedMemory, Buffer, Capsule, Exported};
 use crate::dtype::DTypeArg;
-use crate::ending;
 use crate::errors::{argument_error, dtype_error};
 use crate::exchange;
+use crate::shutdown;
 
 /// The treatment of the memory of an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(crate) fn stated_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorTyp
 /// Returns the tensor of an array, or `None` for other values. The tensor is on the device of the
 /// array.
 pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<RawTensor>> {
-    ending::prepare();
+    shutdown::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
         return Ok(None);
     }

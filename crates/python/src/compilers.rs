@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::device::{PyDevice, device_from};
-use crate::ending;
 use crate::errors::{OrRaise, argument_error, option_error, user_error};
 use crate::function::PyFunction;
 use crate::options::{add_settings, options_from, to_dict, unchecked_options};
 use crate::program::PyExpression;
+use crate::shutdown;
 use crate::tensor::PyTensor;
 
 /// A compiler whose methods are Python's.
@@ -104,7 +104,7 @@ impl Compiler for PyCompiler {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
-        ending::attach(|py| {
+        shutdown::attach(|py| {
             let expression = PyExpression::of_program(request.program.clone());
             let options = settings_dict(py, request.settings)?;
             if let Some(device) = request.device {
@@ -127,7 +127,7 @@ impl Compiler for PyCompiler {
     }
 
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
-        ending::attach(|py| {
+        shutdown::attach(|py| {
             let Some(answer) = self.ask(py, "partitions_options", settings)? else {
                 return Ok(vec![settings.clone()]);
             };
@@ -138,7 +138,7 @@ impl Compiler for PyCompiler {
     }
 
     fn results_device(&self, settings: &Settings) -> Result<Device> {
-        ending::attach(|py| {
+        shutdown::attach(|py| {
             let answer = self.ask(py, "to_backend", settings)?;
             answer.map_or(Ok(Device::HOST), |device| device_from(&device))
         })
@@ -158,7 +158,7 @@ const ASSUMED_BYTES: usize = 64 << 10;
 impl Executable for PyExecutable {
     fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let _options = with_default_options(&options_within(context));
-        ending::attach(|py| {
+        shutdown::attach(|py| {
             let inputs: Vec<Py<PyAny>> = inputs
                 .iter()
                 .map(|tensor| PyTensor::wrap(py, (*tensor).clone()))
@@ -250,7 +250,14 @@ fn partitions_options<'py>(
     dicts.collect()
 }
 
+/// The name of the compiler of the current trace; None outside a trace.
+#[pyfunction]
+fn current_compiler() -> Option<String> {
+    nxla_runtime::current_compiler().map(|name| name.to_string())
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(partitions_options, module)?)?;
-    module.add_function(wrap_pyfunction!(register_python_compiler, module)?)
+    module.add_function(wrap_pyfunction!(register_python_compiler, module)?)?;
+    module.add_function(wrap_pyfunction!(current_compiler, module)?)
 }

@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-use crate::ending;
 use crate::errors::{argument_error, check_callable};
 use crate::expr::PyExpr;
 use crate::lazy::PyLazy;
 use crate::ops::args::Count;
 use crate::ops::declare::{Converted, reject_keywords};
+use crate::shutdown;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 
@@ -108,7 +108,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     if is_built_in(&class) {
         return Ok(Kind::Other);
     }
-    ending::prepare();
+    shutdown::prepare();
     if let Some(entry) = registry(py).get_item(&class)? {
         let (flatten, unflatten): (Bound<'py, PyAny>, Bound<'py, PyAny>) = entry.extract()?;
         let (children, aux): (Bound<'py, PyAny>, Bound<'py, PyAny>) =

@@ -1,6 +1,6 @@
 //! Memory shared with other Python libraries: the buffer protocol and DLPack.
 //!
-//! Apart from `ending.rs`, only this file of the crate contains `unsafe` code. Incoming memory is
+//! Apart from `shutdown.rs`, only this file of the crate contains `unsafe` code. Incoming memory is
 //! copied, unless it is immutable (`arrays.rs` decides) or the user promises not to write to it.
 //! Exported memory keeps its tensor alive. `exchange.rs` decides which memory is exported, and how
 //! memory on CUDA devices is imported.
@@ -20,8 +20,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyCapsule, PyDict};
 
-use crate::ending;
 use crate::errors::{OrRaise, argument_error, user_error};
+use crate::shutdown;
 
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
@@ -316,7 +316,7 @@ fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
 
 impl Drop for HeldBuffer {
     fn drop(&mut self) {
-        ending::prepare();
+        shutdown::prepare();
         // A device may release the data after the interpreter has ended. The release is skipped
         // then, because waiting for the interpreter would block the end of the process.
         // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
@@ -626,7 +626,7 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        ending::prepare();
+        shutdown::prepare();
         // As for buffers, nothing is released after the interpreter has ended. SAFETY: the
         // structure came from a capsule that was marked as used; its deleter, which may need the
         // interpreter, is called once.

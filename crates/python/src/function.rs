@@ -25,7 +25,6 @@ use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
 use crate::dtype::PyDType;
-use crate::ending;
 use crate::errors::{OrRaise, argument_error};
 use crate::expected::{Expected, names_of};
 use crate::expr::PyExpr;
@@ -34,6 +33,7 @@ use crate::interrupt::interruptible;
 use crate::method::PyBoundFunction;
 use crate::options::options_from;
 use crate::program::PyExpression;
+use crate::shutdown;
 use crate::signature::{Arguments, StaticValue, is_leaf, is_sequence, refuse_changing};
 use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
@@ -67,7 +67,7 @@ pub(crate) struct State {
 impl Drop for State {
     fn drop(&mut self) {
         // The drop may run finalizers of Python objects, on any thread.
-        ending::prepare();
+        shutdown::prepare();
     }
 }
 
@@ -175,7 +175,7 @@ impl PyFunction {
         observer: Option<Py<PyAny>>,
         traces_anew: bool,
     ) -> PyResult<Self> {
-        ending::prepare();
+        shutdown::prepare();
         let (options, conflict) = options_from(options)?;
         let statics = Statics::new(&callable, static_positions, static_names)?;
         let part = |(position, name, path)| Donated { position, name, path };
@@ -381,7 +381,7 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        ending::prepare();
+        shutdown::prepare();
         let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
         if this.core.call_mode().or_raise()? == CallMode::Inline {
             return this.callable.call(py, args, kwargs);
@@ -420,7 +420,7 @@ impl PyFunction {
 
     /// Returns the signature and the tensors of a call.
     fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
-        ending::prepare();
+        shutdown::prepare();
         let arguments = match data {
             Data::Needed if self.traces_anew => Arguments::default().for_one_call(),
             Data::Needed => Arguments::default(),

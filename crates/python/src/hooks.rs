@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::callable::{Callable, OwnedFunctions};
-use crate::ending;
 use crate::errors::{check_callable, usage_error};
+use crate::shutdown;
 use crate::tensor::PyTensor;
 
 /// A Python function that receives values.
@@ -78,7 +78,7 @@ fn call_host<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostE
     thread_local! {
         static DEPTH: Cell<usize> = const { Cell::new(0) };
     }
-    let called = ending::inside(|py| {
+    let called = shutdown::inside(|py| {
         if DEPTH.get() >= MAX_NESTED_CALLS {
             return Err(PyRecursionError::new_err(format!(
                 "programs must call functions that run programs at most {MAX_NESTED_CALLS} deep"

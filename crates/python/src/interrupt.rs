@@ -11,8 +11,8 @@ use nxla_runtime::host::HostTensor;
 use nxla_runtime::{Error, RawTensor};
 use pyo3::prelude::*;
 
-use crate::ending;
 use crate::errors::{OrRaise, exception};
+use crate::shutdown;
 
 /// The interval between signal checks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -23,12 +23,12 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    ending::prepare();
+    shutdown::prepare();
     let signals = Signals::default();
     let outcome = py.detach(|| {
-        ending::gate();
+        shutdown::gate();
         let outcome = work(&|| signals.check_signals());
-        ending::gate();
+        shutdown::gate();
         outcome
     });
     outcome.map_err(|error| signals.take().unwrap_or_else(|| exception(error)))
@@ -52,7 +52,7 @@ pub(crate) fn read_interruptible(py: Python<'_>, tensor: &RawTensor) -> PyResult
             wait_interruptible(py, device)?;
             py.detach(|| {
                 let read = device.to_host();
-                ending::gate();
+                shutdown::gate();
                 read
             })
             .or_raise()
@@ -103,7 +103,7 @@ impl Signals {
             *last = Some(now);
             self.stride.store((stride / 2).max(1), Ordering::Relaxed);
         }
-        match ending::inside(|py| py.check_signals()) {
+        match shutdown::inside(|py| py.check_signals()) {
             Ok(()) => false,
             Err(raised) => {
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);

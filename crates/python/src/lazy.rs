@@ -9,9 +9,9 @@ use pyo3::types::PyTuple;
 
 use crate::arrays::{self, Sharing};
 use crate::dtype::PyDType;
-use crate::ending;
 use crate::errors::{OrRaise, argument_error, check_callable};
 use crate::ops::declare::Converted;
+use crate::shutdown;
 use crate::template::{LeafType, PyTemplate};
 use crate::tensor::PyTensor;
 use crate::value::FromPython;
@@ -44,7 +44,7 @@ pub(crate) struct PyLazy {
 impl Drop for PyLazy {
     fn drop(&mut self) {
         // Dropping this value drops the function, which may hold any Python object.
-        ending::prepare();
+        shutdown::prepare();
     }
 }
 

@@ -5,8 +5,8 @@ use nxla_runtime::graph::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes, Prog
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
-use crate::ending;
 use crate::errors::{argument_error, format_error};
+use crate::shutdown;
 
 /// Notes from a mapping of Python.
 pub(crate) fn notes_of(notes: &Bound<'_, PyAny>) -> PyResult<Notes> {
@@ -75,7 +75,7 @@ impl HostValue for PyNote {
 impl Drop for PyNote {
     fn drop(&mut self) {
         // The last reference may be dropped on a thread that is not attached to the interpreter.
-        ending::prepare();
+        shutdown::prepare();
     }
 }
 

@@ -1,22 +1,18 @@
 //! Conversion of keyword arguments of Python to options of the runtime.
 
-use std::time::{Duration, Instant};
-
-use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CallMode, CompilerChoice, Conflict, Options, Progress, Setting, Settings, abandon_streams,
-    compiler_names, default_options, global_default_options, set_default_options,
-    set_global_default_options, wait_until_streams_end,
+    CallMode, CompilerChoice, Conflict, Options, Progress, Setting, Settings, compiler_names,
+    default_options, global_default_options, set_default_options, set_global_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::compilers::{PyCompiler, object_of};
 use crate::device::{PyDevice, device_from};
-use crate::ending;
 use crate::errors::{OrRaise, argument_error, check_callable, option_error};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
+use crate::shutdown;
 
 /// Reads options and checks the settings of the compiler, which the options name or which is the
 /// current default.
@@ -183,14 +179,14 @@ fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
 /// Returns a callback that shows progress bars of `nxla._progress`.
 fn bar() -> Progress {
     Progress::new(|what, steps| {
-        let made = ending::inside(|py| {
+        let made = shutdown::inside(|py| {
             let bar = py.import("nxla._progress")?.getattr("Bar")?;
             bar.call1((what, steps)).map(Bound::unbind)
         });
         Box::new(move || {
             // The compilation continues if the bar cannot be shown.
             if let Ok(bar) = &made {
-                let _ = ending::inside(|py| bar.call0(py).map(drop));
+                let _ = shutdown::inside(|py| bar.call0(py).map(drop));
             }
         })
     })
@@ -347,46 +343,6 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
     options_from(options)?.0.results_device().or_raise().map(PyDevice)
 }
 
-/// The time limit of the wait for programs and functions at the end of the interpreter.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Ends all streams, and waits until no program runs on a device or calls a function. The threads of
-/// streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
-/// [`EXIT_TIMEOUT`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
-/// thread can run programs.
-#[pyfunction]
-fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
-    const STEP: Duration = Duration::from_millis(50);
-    let begun = Instant::now();
-    ending::begin();
-    py.detach(abandon_streams);
-    while begun.elapsed() < EXIT_TIMEOUT {
-        let idle = || {
-            wait_until_streams_end(STEP)
-                && wait_until_all_idle_for(STEP)
-                && ending::wait_until_outside(STEP)
-        };
-        if py.detach(idle) {
-            break;
-        }
-        py.check_signals()?;
-    }
-    Ok(())
-}
-
-/// Makes forks of the process wait until no other thread holds a lock of shared state.
-#[pyfunction]
-fn delay_forks() {
-    nxla_runtime::delay_forks();
-}
-
-/// Resets the state in a child process after a fork, which has only the calling thread.
-#[pyfunction]
-fn after_fork_in_child() {
-    ending::forget();
-    nxla_runtime::after_fork_in_child();
-}
-
 /// Returns pooled memory to the system, and returns the number of bytes.
 #[pyfunction]
 fn release_held_memory() -> usize {
@@ -404,9 +360,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inlines_call, module)?)?;
     module.add_function(wrap_pyfunction!(inlining_all, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
-    module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
-    module.add_function(wrap_pyfunction!(delay_forks, module)?)?;
-    module.add_function(wrap_pyfunction!(after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(release_held_memory, module)?)?;
     module.add_function(wrap_pyfunction!(to_backend, module)?)
 }

@@ -15,7 +15,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
-use crate::ending;
+use crate::shutdown;
 
 /// The position of an instruction, from which its line is computed later.
 struct InstructionPosition {
@@ -26,7 +26,7 @@ struct InstructionPosition {
 impl Locate for InstructionPosition {
     fn locate(&self) -> Option<Line> {
         // A compiler may request the line while the interpreter shuts down.
-        ending::inside(|py| line_of(self.code.bind(py), self.instruction)).ok().flatten()
+        shutdown::inside(|py| line_of(self.code.bind(py), self.instruction)).ok().flatten()
     }
 }
 
@@ -86,7 +86,7 @@ impl Locate for CurrentLine {
 
 /// The current source line, for callers without the interpreter lock.
 pub(crate) fn line_at_present() -> Option<Line> {
-    ending::attach(present_line)
+    shutdown::attach(present_line)
 }
 
 /// The source of eager operations.
@@ -120,7 +120,7 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
 /// The innermost frame outside the package: its code and instruction.
 pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
     // Creating frame objects may trigger the garbage collector.
-    ending::prepare();
+    shutdown::prepare();
     let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
     while !frame.is_none() {
         let code = frame.getattr(intern!(py, "f_code"))?;
@@ -187,7 +187,9 @@ fn present_line(py: Python<'_>) -> Option<Line> {
     line_of(&code, instruction).ok().flatten()
 }
 
-/// The current source line, as ``file.py:3``.
+/// The current line of the user's code, as ``file.py:3``; None if unknown.
+#[pyfunction]
+#[pyo3(name = "user_line")]
 pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
     present_line(py).map(|line| line.to_string())
 }
@@ -200,5 +202,6 @@ pub(crate) fn at_current_line(py: Python<'_>) -> String {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(enter_scope, module)?)?;
     module.add_function(wrap_pyfunction!(exit_scope, module)?)?;
-    module.add_function(wrap_pyfunction!(set_package_directory, module)?)
+    module.add_function(wrap_pyfunction!(set_package_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(current_line, module)?)
 }

@@ -16,11 +16,11 @@ use pyo3::types::PyTuple;
 use crate::compiled::PyCompiled;
 use crate::containers::{PyTree, Tree, flatten};
 use crate::debug;
-use crate::ending;
 use crate::errors::{OrRaise, argument_error, user_error};
 use crate::expected::Expected;
 use crate::function::{Entry, check_results, wrap_results};
 use crate::interrupt::interruptible;
+use crate::shutdown;
 use crate::signature::{Arguments, is_leaf};
 use crate::tensor::PyTensor;
 
@@ -122,7 +122,7 @@ impl PyStream {
     fn recv_deferred(&self, py: Python<'_>, future: Py<PyAny>) -> PyResult<()> {
         let results = self.results.clone();
         let tell = move |outcome: Outcome| {
-            ending::attach(|py| {
+            shutdown::attach(|py| {
                 if let Err(raised) = results.tell(py, future.bind(py), outcome) {
                     raised.write_unraisable(py, Some(future.bind(py)));
                 }
@@ -210,7 +210,7 @@ struct Call(Py<PyAny>);
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        ending::attach(|py| {
+        shutdown::attach(|py| {
             if let Err(raised) = self.0.call0(py) {
                 raised.write_unraisable(py, Some(self.0.bind(py)));
             }
@@ -221,7 +221,8 @@ impl Wake for Call {
 /// Checks for results that are not finite.
 fn inspector(name: String) -> Box<Inspect<Tree>> {
     Box::new(move |entry, arguments, results| {
-        ending::attach(|py| check_results(py, &name, entry, arguments, results)).map_err(user_error)
+        shutdown::attach(|py| check_results(py, &name, entry, arguments, results))
+            .map_err(user_error)
     })
 }
 

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
 
 use crate::arrays::{self, Sharing};
-use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::lazy::{self, PyLazy};
 use crate::nested::from_nested_list;
+use crate::shutdown;
 use crate::tensor::PyTensor;
 
 pub(crate) use nxla_runtime::Value;
@@ -77,7 +77,7 @@ impl FromPython for Value {
         if let Ok(tensor) = value.cast::<PyTensor>() {
             return Ok(Some(Value::Tensor(tensor.get().tensor())));
         }
-        ending::prepare();
+        shutdown::prepare();
         if value.is_instance_of::<PyLazy>() {
             return lazy::produce(value).map(|tensor| Some(Value::Tensor(tensor)));
         }

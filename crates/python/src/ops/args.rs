@@ -9,9 +9,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use crate::ending;
 use crate::errors::{argument_error, conversion_error};
 use crate::expr::PyExpr;
+use crate::shutdown;
 
 /// An integer. A boolean is not an integer: a flag in place of an axis, a size or a count is a mistake.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,7 @@ impl<'a, 'py, const OF: usize> FromPyObject<'a, 'py> for AxisList<OF> {
         if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
             return Ok(AxisList(vec![value.extract()?]));
         }
-        ending::prepare();
+        shutdown::prepare();
         match value.try_iter() {
             Ok(items) => items.map(|item| item?.extract()).collect::<PyResult<_>>().map(AxisList),
             Err(_) => Ok(AxisList(vec![value.extract()?])),
@@ -210,7 +210,7 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     if value.is_instance_of::<PyInt>() {
         return Ok(vec![one(value)?]);
     }
-    ending::prepare();
+    shutdown::prepare();
     if let Ok(items) = value.try_iter() {
         return items.map(|item| one(&item?)).collect();
     }

@@ -1,4 +1,4 @@
-//! Interpreter shutdown while other threads use Python.
+//! Interpreter shutdown and forks while other threads use Python.
 //!
 //! A thread that the interpreter does not wait for (a daemon thread, or a thread of nxla) is ended
 //! when it acquires the interpreter lock after shutdown has started. It may acquire the lock
@@ -7,8 +7,9 @@
 //! a thread by unwinding its frames. Rust frames do not allow this, so the process aborted. Threads
 //! therefore stop themselves:
 //!
-//! * [`begin`] records the start of the shutdown. From then on, threads that start or finish long
-//!   work sleep forever ([`gate`]), and programs that call a Python function fail ([`inside`]).
+//! * [`wait_until_idle`] records the start of the shutdown. From then on, threads that start or
+//!   finish long work sleep forever ([`gate`]), and programs that call a Python function fail
+//!   ([`inside`]).
 //! * The shutdown waits for running functions up to a time limit.
 //! * A thread that is ended after that sleeps before the first frame is unwound, in a handler that
 //!   the thread has registered with the C library ([`prepare`]).
@@ -21,6 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use nxla_runtime::pjrt::wait_until_all_idle_for;
+use nxla_runtime::{abandon_streams, wait_until_streams_end};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -61,7 +64,7 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // A forked process resets the count, see `forget`.
+        // A forked process resets the count, see `after_fork_in_child`.
         let less = |inside: usize| inside.checked_sub(1);
         let _ = INSIDE.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
@@ -82,19 +85,9 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     Python::attach(work)
 }
 
-/// Resets the count in a forked process, which has only one thread.
-pub(crate) fn forget() {
-    INSIDE.store(0, Ordering::Release);
-}
-
-/// Records that this thread ends the interpreter.
-pub(crate) fn begin() {
-    ENDING.get_or_init(|| thread::current().id());
-}
-
 /// Waits without the interpreter lock, up to a time limit, until no other thread uses the
 /// interpreter.
-pub(crate) fn wait_until_outside(time: Duration) -> bool {
+fn wait_until_outside(time: Duration) -> bool {
     let begun = Instant::now();
     while INSIDE.load(Ordering::Acquire) > 0 {
         if begun.elapsed() >= time {
@@ -103,6 +96,46 @@ pub(crate) fn wait_until_outside(time: Duration) -> bool {
         thread::sleep(Duration::from_millis(1));
     }
     true
+}
+
+/// The time limit of the wait for programs and functions at the end of the interpreter.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Ends all streams, and waits until no program runs on a device or calls a function. The threads of
+/// streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
+/// [`EXIT_TIMEOUT`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
+/// thread can run programs.
+#[pyfunction]
+fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
+    const STEP: Duration = Duration::from_millis(50);
+    let begun = Instant::now();
+    ENDING.get_or_init(|| thread::current().id());
+    py.detach(abandon_streams);
+    while begun.elapsed() < EXIT_TIMEOUT {
+        let idle = || {
+            wait_until_streams_end(STEP)
+                && wait_until_all_idle_for(STEP)
+                && wait_until_outside(STEP)
+        };
+        if py.detach(idle) {
+            break;
+        }
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// Makes forks of the process wait until no other thread holds a lock of shared state.
+#[pyfunction]
+fn delay_forks() {
+    nxla_runtime::delay_forks();
+}
+
+/// Resets the state in a child process after a fork, which has only the calling thread.
+#[pyfunction]
+fn after_fork_in_child() {
+    INSIDE.store(0, Ordering::Release);
+    nxla_runtime::after_fork_in_child();
 }
 
 /// Makes the calling thread sleep where the interpreter would end it. One call is enough for the
@@ -191,4 +224,10 @@ mod handler {
             sleep_for_ever();
         }
     }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
+    module.add_function(wrap_pyfunction!(delay_forks, module)?)?;
+    module.add_function(wrap_pyfunction!(after_fork_in_child, module)?)
 }
