@@ -35,8 +35,6 @@ mod expr;
 mod forks;
 mod function;
 mod grad;
-mod inspect;
-mod memory;
 mod mesh;
 #[cfg(not(feature = "xla"))]
 mod no_xla;
@@ -44,6 +42,8 @@ mod no_xla;
 mod onnx;
 mod operand;
 mod options;
+mod out_of_memory;
+mod print;
 mod profile;
 mod program;
 mod signal;
@@ -95,7 +95,6 @@ pub use function::{
 pub use function::{Conflict, FunctionReport};
 #[doc(hidden)]
 pub use grad::{Differentiated, values_and_gradients};
-pub use inspect::DeviceText;
 pub use mesh::{Mesh, MeshAxes, Sharding};
 #[cfg(not(feature = "xla"))]
 use no_xla as xla;
@@ -109,6 +108,7 @@ pub use options::{
     global_default_options, graph_options, has_default_options, has_own_options, run_on,
     set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };
+pub use print::DeviceText;
 #[doc(hidden)]
 pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{ExecutableHandle, compile_for, compile_program, run_program};

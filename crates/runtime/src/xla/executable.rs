@@ -19,7 +19,7 @@ use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::LargestValues;
+use crate::out_of_memory::LargestValues;
 use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, RawTensor};
 use crate::thresholds::WATCHED_SECONDS;
