@@ -140,10 +140,10 @@ mod apply;
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod backend;
+mod chain;
 mod compiled;
 mod containers;
 mod donation;
-mod eager;
 mod expr;
 pub mod initializers;
 #[cfg(feature = "io")]
@@ -169,10 +169,10 @@ pub mod vectors;
 pub mod wire;
 
 pub use backend::{backend_copy, backend_deallocate, backend_transfer};
+pub use chain::Chain;
 pub use compiled::Compiled;
 pub use containers::{Arguments, Container, Function, Leaves, Outputs, StaticValue, Tree};
 pub use donation::{Donation, UnusableDonation};
-pub use eager::Eager;
 pub use expr::{Concrete, Expr};
 pub use jit::{BoxedJit, Jit, jit};
 pub use numbers::{IntoNames, Item};

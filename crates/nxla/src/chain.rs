@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 ///
 /// An operator on a [`Tensor`] returns a `Result`, and Rust has no operators on results, so a
 /// formula of two operators needs `((x * 0.5)? + y)?`. A chain starts with [`Tensor::chain`] and
-/// ends with [`Eager::done`]. After an error, the operators do nothing.
+/// ends with [`Chain::done`]. After an error, the operators do nothing.
 ///
 /// ```
 /// use nxla::Tensor;
@@ -28,10 +28,10 @@ use crate::tensor::Tensor;
 /// ```
 #[derive(Debug)]
 #[must_use = "the error of a chain is lost unless it ends with `done`"]
-pub struct Eager(Result<Tensor>);
+pub struct Chain(Result<Tensor>);
 
 impl Tensor {
-    /// Starts a chain of operators; see [`Eager`].
+    /// Starts a chain of operators; see [`Chain`].
     ///
     /// ```
     /// use nxla::Tensor;
@@ -40,24 +40,24 @@ impl Tensor {
     /// assert_eq!((x.chain() * 2 + &x).done()?.to_vec::<f32>()?, [3.0, 6.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn chain(&self) -> Eager {
-        Eager(Ok(self.clone()))
+    pub fn chain(&self) -> Chain {
+        Chain(Ok(self.clone()))
     }
 }
 
-impl From<Tensor> for Eager {
+impl From<Tensor> for Chain {
     fn from(tensor: Tensor) -> Self {
-        Eager(Ok(tensor))
+        Chain(Ok(tensor))
     }
 }
 
-impl From<Result<Tensor>> for Eager {
+impl From<Result<Tensor>> for Chain {
     fn from(result: Result<Tensor>) -> Self {
-        Eager(result)
+        Chain(result)
     }
 }
 
-impl Eager {
+impl Chain {
     /// Applies a function of tensors, unless the chain has failed.
     ///
     /// ```
@@ -67,8 +67,8 @@ impl Eager {
     /// assert_eq!(norm(&Tensor::from([3.0f32, 4.0]))?.item::<f32>()?, 5.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn then(self, function: impl FnOnce(Tensor) -> Result<Tensor>) -> Eager {
-        Eager(self.0.and_then(function))
+    pub fn then(self, function: impl FnOnce(Tensor) -> Result<Tensor>) -> Chain {
+        Chain(self.0.and_then(function))
     }
 
     /// Ends the chain.
@@ -94,26 +94,26 @@ fn apply(op: BinaryOp, left: &impl Concrete, right: &impl Concrete) -> Result<Te
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident;)*) => {
         $(
-            impl<T: Concrete> $trait<T> for Eager {
-                type Output = Eager;
+            impl<T: Concrete> $trait<T> for Chain {
+                type Output = Chain;
 
-                fn $method(self, other: T) -> Eager {
+                fn $method(self, other: T) -> Chain {
                     self.then(|left| apply(BinaryOp::$op, &left, &other))
                 }
             }
 
-            impl $trait<Eager> for Eager {
-                type Output = Eager;
+            impl $trait<Chain> for Chain {
+                type Output = Chain;
 
-                fn $method(self, other: Eager) -> Eager {
+                fn $method(self, other: Chain) -> Chain {
                     self.then(|left| apply(BinaryOp::$op, &left, &other.0?))
                 }
             }
 
-            impl $trait<Result<Tensor>> for Eager {
-                type Output = Eager;
+            impl $trait<Result<Tensor>> for Chain {
+                type Output = Chain;
 
-                fn $method(self, other: Result<Tensor>) -> Eager {
+                fn $method(self, other: Result<Tensor>) -> Chain {
                     self.then(|left| apply(BinaryOp::$op, &left, &other?))
                 }
             }
@@ -123,10 +123,10 @@ macro_rules! operators {
     };
     (@left $trait:ident $method:ident $op:ident; $($left:ty)*) => {
         $(
-            impl $trait<Eager> for $left {
-                type Output = Eager;
+            impl $trait<Chain> for $left {
+                type Output = Chain;
 
-                fn $method(self, other: Eager) -> Eager {
+                fn $method(self, other: Chain) -> Chain {
                     other.then(|right| apply(BinaryOp::$op, &self, &right))
                 }
             }
@@ -142,10 +142,10 @@ operators! {
     Rem rem Remainder;
 }
 
-impl Neg for Eager {
-    type Output = Eager;
+impl Neg for Chain {
+    type Output = Chain;
 
-    fn neg(self) -> Eager {
+    fn neg(self) -> Chain {
         self.then(|x| x.negate())
     }
 }
