@@ -34,13 +34,32 @@ enum Rounding {
     CeilIfShorter,
 }
 
+/// The transformation of an index in the result to a coordinate in the original axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CoordinateTransform {
+    HalfPixel,
+    HalfPixelSymmetric,
+    TfHalfPixelForNearest,
+    PytorchHalfPixel,
+    AlignCorners,
+    Asymmetric,
+    TfCropAndResize,
+}
+
 /// The parameters that all axes share.
 struct Resampling {
     method: Method,
-    coordinates: String,
+    transform: CoordinateTransform,
     antialias: bool,
     excludes_outside: bool,
     extrapolation: f64,
+}
+
+impl Resampling {
+    /// Returns whether the result is a region of the original, which can extend beyond it.
+    fn crops(&self) -> bool {
+        self.transform == CoordinateTransform::TfCropAndResize
+    }
 }
 
 /// An axis that is resized.
@@ -72,6 +91,19 @@ fn rounding(call: &Call<'_, '_, '_>) -> Built<Rounding> {
     }
 }
 
+fn coordinate_transform(call: &Call<'_, '_, '_>) -> Built<CoordinateTransform> {
+    match call.text("coordinate_transformation_mode", "half_pixel")?.as_str() {
+        "half_pixel" => Ok(CoordinateTransform::HalfPixel),
+        "half_pixel_symmetric" => Ok(CoordinateTransform::HalfPixelSymmetric),
+        "tf_half_pixel_for_nn" => Ok(CoordinateTransform::TfHalfPixelForNearest),
+        "pytorch_half_pixel" => Ok(CoordinateTransform::PytorchHalfPixel),
+        "align_corners" => Ok(CoordinateTransform::AlignCorners),
+        "asymmetric" => Ok(CoordinateTransform::Asymmetric),
+        "tf_crop_and_resize" => Ok(CoordinateTransform::TfCropAndResize),
+        other => invalid(format!("coordinate_transformation_mode: is unknown; got {other:?}")),
+    }
+}
+
 /// Inputs are `X, roi, scales, sizes`, or `X, scales` in operator set 10.
 fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
@@ -91,7 +123,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (scales, sizes) = (list(call, 2, "scales")?, list(call, 3, "sizes")?);
     let resampling = Resampling {
         method: method(call)?,
-        coordinates: call.text("coordinate_transformation_mode", "half_pixel")?,
+        transform: coordinate_transform(call)?,
         antialias: call.flag("antialias", false)?,
         excludes_outside: call.flag("exclude_outside", false)?,
         extrapolation: call.float("extrapolation_value", 0.0)?,
@@ -102,7 +134,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let why = format!("must have {} entries; got {found}", axes.len());
         return invalid(format!("scales, sizes: {why}"));
     };
-    let region = region.filter(|_| resampling.coordinates == "tf_crop_and_resize");
+    let region = region.filter(|_| resampling.crops());
     let expected = 2 * axes.len();
     if let Some(region) = region.as_ref().filter(|region| region.len() != expected) {
         let found = region.len();
@@ -189,7 +221,7 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
     };
     let resampling = Resampling {
         method,
-        coordinates: "asymmetric".into(),
+        transform: CoordinateTransform::Asymmetric,
         antialias: false,
         excludes_outside: false,
         extrapolation: 0.0,
@@ -210,7 +242,7 @@ fn resample(
     axes: &[(usize, Axis)],
     resampling: &Resampling,
 ) -> Built<ExprId> {
-    let crops = resampling.coordinates == "tf_crop_and_resize";
+    let crops = resampling.crops();
     let changes = |axis: &Axis| {
         let is_same = axis.size == axis.result && axis.scale == 1.0 && !crops;
         !(is_same || axis.size == 0 && axis.result == 0)
@@ -227,7 +259,7 @@ fn resample(
         result = match resampling.method {
             // A crop extrapolates outside of the axis, so its elements are not all copies.
             Method::Nearest(rounding) if !crops => {
-                take_nearest(call, result, along, axis, rounding, &resampling.coordinates)?
+                take_nearest(call, result, along, axis, rounding, resampling.transform)?
             }
             Method::Nearest(_) | Method::Linear | Method::Cubic { .. } => {
                 interpolate_axis(call, result, along, axis, resampling, interpolation_dtype(dtype))?
@@ -244,14 +276,13 @@ fn take_nearest(
     along: i64,
     axis: &Axis,
     rounding: Rounding,
-    coordinates: &str,
+    transform: CoordinateTransform,
 ) -> Built<ExprId> {
     let last = to_i64(axis.size) - 1;
-    let mut sources = Vec::with_capacity(axis.result);
-    for index in 0..axis.result {
-        let coordinate = original(axis, coordinates, index)?;
-        sources.push(nearest(coordinate, rounding, axis.scale).clamp(0, last));
-    }
+    let source = |index: usize| {
+        nearest(original(axis, transform, index), rounding, axis.scale).clamp(0, last)
+    };
+    let sources: Vec<i64> = (0..axis.result).map(source).collect();
     let sources = call.literal(&sources)?;
     Ok(call.graph().take(x, sources, along)?)
 }
@@ -296,25 +327,29 @@ pub(super) fn interpolation_dtype(dtype: DType) -> DType {
     clippy::cast_precision_loss,
     reason = "rounds to 32 bits"
 )]
-fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
+fn original(axis: &Axis, transform: CoordinateTransform, index: usize) -> f64 {
     let (size, scale, index) = (axis.size as f32, axis.scale as f32, index as f32);
     let (start, end) = (axis.region.0 as f32, axis.region.1 as f32);
     let length = axis.length as f32;
-    Ok(f64::from(match coordinates {
-        "half_pixel" => (index + 0.5) / scale - 0.5,
-        "half_pixel_symmetric" => {
+    f64::from(match transform {
+        CoordinateTransform::PytorchHalfPixel | CoordinateTransform::AlignCorners
+            if axis.result == 1 =>
+        {
+            0.0
+        }
+        CoordinateTransform::HalfPixel | CoordinateTransform::PytorchHalfPixel => {
+            (index + 0.5) / scale - 0.5
+        }
+        CoordinateTransform::HalfPixelSymmetric => {
             // ONNX Runtime adds these terms in 64 bits.
             let offset = size / 2.0 * (1.0 - axis.result as f32 / length);
             let coordinate = (f64::from(index) + 0.5) / f64::from(scale) - 0.5;
             (f64::from(offset) + coordinate) as f32
         }
-        "tf_half_pixel_for_nn" => (index + 0.5) / scale,
-        "pytorch_half_pixel" if axis.result == 1 => 0.0,
-        "pytorch_half_pixel" => (index + 0.5) / scale - 0.5,
-        "align_corners" if axis.result == 1 => 0.0,
-        "align_corners" => index * (size - 1.0) / (length - 1.0),
-        "asymmetric" => index / scale,
-        "tf_crop_and_resize" => {
+        CoordinateTransform::TfHalfPixelForNearest => (index + 0.5) / scale,
+        CoordinateTransform::AlignCorners => index * (size - 1.0) / (length - 1.0),
+        CoordinateTransform::Asymmetric => index / scale,
+        CoordinateTransform::TfCropAndResize => {
             let inside = if axis.result == 1 {
                 (end - start) * (size - 1.0) / 2.0
             } else {
@@ -322,11 +357,7 @@ fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
             };
             inside + start * (size - 1.0)
         }
-        other => {
-            let why = format!("coordinate_transformation_mode: is unknown; got {other:?}");
-            return invalid(why);
-        }
-    }))
+    })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "clamped to an axis later")]
@@ -350,9 +381,8 @@ fn weights(axis: &Axis, resampling: &Resampling) -> Built<(Vec<f64>, Vec<f64>)> 
     let mut outside = vec![0.0; axis.result];
     let last = to_f64(axis.size) - 1.0;
     for index in 0..axis.result {
-        let coordinate = original(axis, &resampling.coordinates, index)?;
-        let is_cropped = resampling.coordinates == "tf_crop_and_resize";
-        if is_cropped && !(0.0..=last).contains(&coordinate) {
+        let coordinate = original(axis, resampling.transform, index);
+        if resampling.crops() && !(0.0..=last).contains(&coordinate) {
             outside[index] = resampling.extrapolation;
             continue;
         }
