@@ -16,6 +16,22 @@ use crate::value::{FromPython, Value, describe, is_list, number_of};
 /// The error for a list with items of unequal depths.
 const UNEQUAL_DEPTHS: &str = "value: nested lists must have equal depths";
 
+/// A tensor of nested lists of numbers.
+pub(crate) fn from_nested_list(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
+    let read = Nested::of(value)?;
+    let dtype = match dtype {
+        Some(dtype) => {
+            // Elements of arrays are converted as by `astype`.
+            if !read.has_arrays() {
+                numbers::all_fit(&read.numbers, dtype)?;
+            }
+            dtype
+        }
+        None => read.dtype()?,
+    };
+    read.tensor(dtype)
+}
+
 /// The elements of nested sequences in row-major order, and their shape.
 #[derive(Default)]
 pub(crate) struct Nested {
@@ -30,27 +46,53 @@ pub(crate) struct Nested {
 }
 
 impl Nested {
-    /// True if no element was read.
-    fn is_empty(&self) -> bool {
-        self.numbers.is_empty() && self.arrays.iter().all(|array| array.size() == 0)
+    /// Reads nested lists.
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut read = Self::default();
+        read.read(value, 0)?;
+        Ok(read)
     }
 
-    /// Converts the arrays to numbers, before another kind of element.
-    fn split_arrays(&mut self) -> PyResult<()> {
-        for array in std::mem::take(&mut self.arrays) {
-            let dtype = array.dtype();
-            (0..array.size()).try_for_each(|at| self.push(number_from(array.get(at), dtype)))?;
-        }
-        Ok(())
+    /// Converts arrays to numbers too.
+    pub(crate) fn into_numbers(mut self) -> PyResult<Self> {
+        self.split_arrays()?;
+        Ok(self)
     }
 
-    fn push(&mut self, number: Number) -> PyResult<()> {
-        self.numbers.try_reserve(1).map_err(|_| {
-            let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
-            memory_error(format!("tensor: cannot allocate {bytes} bytes for the numbers of a list"))
-        })?;
-        self.numbers.push(number);
-        Ok(())
+    /// The numbers in row-major order, unless all elements are in arrays of one dtype.
+    pub(crate) fn numbers(&self) -> &[Number] {
+        &self.numbers
+    }
+
+    /// True if the list contains arrays.
+    pub(crate) fn has_arrays(&self) -> bool {
+        self.dtype.is_some()
+    }
+
+    /// The dtype of all scalars.
+    pub(crate) fn dtype(&self) -> PyResult<DType> {
+        common_dtype(&self.numbers, self.dtype)
+    }
+
+    /// A tensor of the scalars; each scalar is rounded once.
+    pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
+        let tensor = match self.arrays.first() {
+            Some(first) => self.stack(first.dtype()).or_raise()?.cast(dtype),
+            None => from_numbers(&self.numbers, dtype, &self.dims).or_raise()?,
+        };
+        Ok(Value::Tensor(tensor.into()))
+    }
+
+    /// A tensor of all arrays, which have this dtype.
+    fn stack(&self, dtype: DType) -> Result<HostTensor, TensorError> {
+        HostTensor::from_writer(dtype, Shape::from(&self.dims[..]), |mut out| {
+            for array in &self.arrays {
+                let (to, rest) = out.split_at_mut(array.bytes().len());
+                to.copy_from_slice(array.bytes());
+                out = rest;
+            }
+            Ok(())
+        })
     }
 
     fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
@@ -134,6 +176,29 @@ impl Nested {
         self.arrays.push(host);
         if is_alike && self.numbers.is_empty() { Ok(()) } else { self.split_arrays() }
     }
+
+    /// True if no element was read.
+    fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.arrays.iter().all(|array| array.size() == 0)
+    }
+
+    /// Converts the arrays to numbers, before another kind of element.
+    fn split_arrays(&mut self) -> PyResult<()> {
+        for array in std::mem::take(&mut self.arrays) {
+            let dtype = array.dtype();
+            (0..array.size()).try_for_each(|at| self.push(number_from(array.get(at), dtype)))?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, number: Number) -> PyResult<()> {
+        self.numbers.try_reserve(1).map_err(|_| {
+            let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
+            memory_error(format!("tensor: cannot allocate {bytes} bytes for the numbers of a list"))
+        })?;
+        self.numbers.push(number);
+        Ok(())
+    }
 }
 
 fn number_from(scalar: Scalar, dtype: DType) -> Number {
@@ -167,73 +232,6 @@ fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
         common = Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)));
     }
     Ok(common.unwrap_or(DType::F32))
-}
-
-impl Nested {
-    /// Reads nested lists.
-    pub(crate) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut read = Self::default();
-        read.read(value, 0)?;
-        Ok(read)
-    }
-
-    /// Converts arrays to numbers too.
-    pub(crate) fn into_numbers(mut self) -> PyResult<Self> {
-        self.split_arrays()?;
-        Ok(self)
-    }
-
-    /// The numbers in row-major order, unless all elements are in arrays of one dtype.
-    pub(crate) fn numbers(&self) -> &[Number] {
-        &self.numbers
-    }
-
-    /// True if the list contains arrays.
-    pub(crate) fn has_arrays(&self) -> bool {
-        self.dtype.is_some()
-    }
-
-    /// The dtype of all scalars.
-    pub(crate) fn dtype(&self) -> PyResult<DType> {
-        common_dtype(&self.numbers, self.dtype)
-    }
-
-    /// A tensor of the scalars; each scalar is rounded once.
-    pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
-        let tensor = match self.arrays.first() {
-            Some(first) => self.stack(first.dtype()).or_raise()?.cast(dtype),
-            None => from_numbers(&self.numbers, dtype, &self.dims).or_raise()?,
-        };
-        Ok(Value::Tensor(tensor.into()))
-    }
-
-    /// A tensor of all arrays, which have this dtype.
-    fn stack(&self, dtype: DType) -> Result<HostTensor, TensorError> {
-        HostTensor::from_writer(dtype, Shape::from(&self.dims[..]), |mut out| {
-            for array in &self.arrays {
-                let (to, rest) = out.split_at_mut(array.bytes().len());
-                to.copy_from_slice(array.bytes());
-                out = rest;
-            }
-            Ok(())
-        })
-    }
-}
-
-/// A tensor of nested lists of numbers.
-pub(crate) fn from_nested_list(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
-    let read = Nested::of(value)?;
-    let dtype = match dtype {
-        Some(dtype) => {
-            // Elements of arrays are converted as by `astype`.
-            if !read.has_arrays() {
-                numbers::all_fit(&read.numbers, dtype)?;
-            }
-            dtype
-        }
-        None => read.dtype()?,
-    };
-    read.tensor(dtype)
 }
 
 fn from_numbers(
