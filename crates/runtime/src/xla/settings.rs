@@ -44,13 +44,9 @@ const FLAG: &str = "xla_";
 
 /// Rejects unknown settings.
 pub(super) fn check(settings: &Settings) -> Result<()> {
-    if !settings.keys().any(|name| name.starts_with(FLAG)) {
-        check_settings(NAME, settings, SETTINGS)
-    } else {
-        let mut own = settings.clone();
-        own.retain(|name, _| !name.starts_with(FLAG));
-        check_settings(NAME, &own, SETTINGS)
-    }
+    let mut own = settings.clone();
+    own.retain(|name, _| !name.starts_with(FLAG));
+    check_settings(NAME, &own, SETTINGS)
 }
 
 /// Checks settings and their values, without loading a plugin.
