@@ -133,7 +133,7 @@ def jvp(
             "jvp",
             name,
             leaves,
-            lambda stand_ins: positional.call(structure.unflatten(stand_ins)),
+            lambda tracers: positional.call(structure.unflatten(tracers)),
             has_aux,
         )
         outputs, tangents = traced.function.jvp(directions)
@@ -491,9 +491,9 @@ def _trace(
     shown: list[Any] = []
     structure = aux_structure = tree.flatten(())[1]
 
-    def call(stand_ins: list[Any]) -> tuple[list[Any], list[Any]]:
+    def call(tracers: list[Any]) -> tuple[list[Any], list[Any]]:
         nonlocal shown, structure, aux_structure
-        result, aux = function(stand_ins), None
+        result, aux = function(tracers), None
         if has_aux:
             result, aux = split_aux(derivative, name, result)
         shown, structure = tree.flatten(result)
@@ -546,7 +546,7 @@ def _linear(
             derivative,
             name,
             leaves,
-            lambda stand_ins: positional.call(structure.unflatten(stand_ins)),
+            lambda tracers: positional.call(structure.unflatten(tracers)),
             has_aux,
             reverse,
         )

@@ -609,8 +609,8 @@ def block(
         return jit_apply(lambda *inputs: block(name, function, *inputs, **attributes), *operands)
     structures: list[tree.TreeDef] = []
 
-    def body(stand_ins: list[Tensor]) -> list[Any]:
-        leaves, structure = tree.flatten(function(*stand_ins))
+    def body(tracers: list[Tensor]) -> list[Any]:
+        leaves, structure = tree.flatten(function(*tracers))
         structures.append(structure)
         return leaves
 

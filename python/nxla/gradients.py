@@ -279,9 +279,9 @@ def _differentiate(
         raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
     output_structure = selected.structure
 
-    def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
+    def call(tracers: list[Any]) -> tuple[Any, list[Any]]:
         nonlocal output_structure
-        result = value = called(stand_ins)
+        result = value = called(tracers)
         if has_aux:
             value, _ = split_aux(derivative, name, result)
         if transform is not None:

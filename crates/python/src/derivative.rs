@@ -22,15 +22,14 @@ fn trace_derivative(
     };
     let values = leaves(&trace, "derivative", values)?;
     let mode = if reverse { Mode::Reverse } else { Mode::Forward };
-    let call = |stand_ins| {
+    let call = |tracers| {
         let (results, passed_on): (Vec<Bound<'_, PyAny>>, Vec<Bound<'_, PyAny>>) =
-            function.call1((wrap(py, stand_ins)?,))?.extract()?;
+            function.call1((wrap(py, tracers)?,))?.extract()?;
         let results = leaves(&trace, "derivative", results)?;
         let passed_on = leaves(&trace, "derivative", passed_on)?;
         Ok(Called { results, passed_on, more: () })
     };
-    let traced =
-        differentiable(&trace, &values, mode, |stand_ins| call(stand_ins).map_err(user_error));
+    let traced = differentiable(&trace, &values, mode, |tracers| call(tracers).map_err(user_error));
     let (function, _, ()) = traced.or_raise()?;
     Ok(PyDifferentiable { trace, function })
 }

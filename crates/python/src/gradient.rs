@@ -21,9 +21,9 @@ fn values_and_grads(
         return Err(trace_error("grad: must be called in a traced function"));
     };
     let values = leaves(&trace, "grad", values)?;
-    let call = |stand_ins| {
+    let call = |tracers| {
         let (value, results): (Bound<'_, PyAny>, Vec<Bound<'_, PyAny>>) =
-            function.call1((wrap(py, stand_ins)?,))?.extract()?;
+            function.call1((wrap(py, tracers)?,))?.extract()?;
         let Some(value) = output(&trace, &value)? else {
             let kind = value.get_type().name()?;
             let why = format!("function: must return a tensor to differentiate; got a {kind}");
@@ -33,8 +33,7 @@ fn values_and_grads(
         source::mark(py, &trace)?;
         Ok(Differentiated { value, results, more: () })
     };
-    let called =
-        values_and_gradients(&trace, &values, |stand_ins| call(stand_ins).map_err(user_error));
+    let called = values_and_gradients(&trace, &values, |tracers| call(tracers).map_err(user_error));
     let (results, gradients, ()) = called.or_raise()?;
     Ok((wrap(py, results)?, wrap(py, gradients)?))
 }
