@@ -1,33 +1,36 @@
-"""Arguments of calls: their names, file paths, bytes, and the paths of their tensors."""
+"""Arguments of calls: their names, and the arguments that a derivative selects."""
 
 from __future__ import annotations
 
-import operator
-import os
 from functools import partial
 from types import FunctionType, MethodType
-from typing import NamedTuple
 
 from nxla import _core, tree
+from nxla._paths import Attribute, container_parts, path_steps
 from nxla._values import index_list, to_index
-from nxla.errors import ArgumentError, FormatError, OptionError
+from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from inspect import Parameter, Signature
     from typing import Any, TypeAlias
 
     #: An argument by position or by name, or a part of one by its path.
     Argument: TypeAlias = int | str
-    #: The steps from a container to a leaf: keys of dicts, indices, and an `Attribute` for a field.
-    LeafPath: TypeAlias = tuple[Any, ...]
 
 __all__ = [
-    "Attribute", "SelectedArguments", "byte_view", "container_parts", "format_path", "leaf_paths",
-    "name_of", "names_of", "parameters_of", "path_of", "path_steps", "raw_bytes",
-    "reject_named_arguments", "reject_shardings", "require_list", "signature_of", "split_aux",
-]  # fmt: skip
+    "SHARDINGS",
+    "SelectedArguments",
+    "name_of",
+    "names_of",
+    "parameters_of",
+    "reject_named_arguments",
+    "reject_shardings",
+    "require_list",
+    "signature_of",
+    "split_aux",
+]
 
 
 #: The flag of code that takes any number of arguments, `inspect.CO_VARARGS`.
@@ -68,118 +71,6 @@ def require_list(function: str, argument: str, value: Any) -> None:
             f"{function}: {argument}: must be a list with an entry for each argument, as in "
             f"nx.{function}(function, [template]); got {type(value).__name__}"
         )
-
-
-def path_of(function: str, file: str | os.PathLike[str]) -> str:
-    """Return a file path; a number, which `open` would treat as a descriptor, is rejected.
-
-    Raises
-    ------
-    ArgumentError
-        If the value is not a path.
-    """
-    if not isinstance(file, str | os.PathLike):
-        raise ArgumentError(f"{function}: file: must be a path; got {_brief(file)}")
-    return os.fspath(file)
-
-
-def _brief(value: object) -> str:
-    """Return None or an integer as written, and only the type of a value that may be large."""
-    if value is None or isinstance(value, int):
-        return repr(value)
-    return f"a {type(value).__name__}"
-
-
-def byte_view(function: str, data: bytes | bytearray | memoryview) -> memoryview:
-    """Return the bytes of a bytes-like object, without a copy if they are contiguous.
-
-    Raises
-    ------
-    FormatError
-        If the object is not bytes-like. Integers are rejected: ``bytes(8)`` is 8 zeros.
-    """
-    try:
-        view = memoryview(data)
-    except (TypeError, ValueError, BufferError):
-        view = None
-    # NumPy scalars have a buffer without axes.
-    if view is None or view.ndim == 0:
-        hint = "; pass the content of the file" if isinstance(data, str | os.PathLike) else ""
-        raise FormatError(f"{function}: data: must be bytes; got {_brief(data)}{hint}")
-    is_flat = view.ndim == 1 and view.itemsize == 1 and view.c_contiguous
-    return (view if is_flat else memoryview(view.tobytes())).cast("B")
-
-
-def raw_bytes(function: str, data: bytes | bytearray | memoryview) -> bytes:
-    """Return a bytes-like object as bytes; see `byte_view` for errors."""
-    return data if isinstance(data, bytes) else byte_view(function, data).tobytes()
-
-
-class Attribute(NamedTuple):
-    """A step of a path that is an attribute."""
-
-    name: str
-
-
-def leaf_paths(container: Any) -> list[LeafPath]:
-    """Return the path of each leaf, in the order of `tree.flatten`.
-
-    The steps through a registered class of dicts, such as `OrderedDict`, are its keys, and the
-    steps through other registered classes are indices.
-    """
-    return [part.path for part in container_parts(container) if part.is_leaf]
-
-
-class Part(NamedTuple):
-    """A leaf of a container, a value without leaves, or the data of a registered container."""
-
-    path: LeafPath
-    value: Any
-    is_leaf: bool
-
-
-def container_parts(container: Any) -> list[Part]:
-    """Return the leaves of a container in the order of `tree.flatten`, and its other values."""
-    tree.flatten(container)  # Rejects deep containers, and containers that contain themselves.
-    found: list[Part] = []
-    _collect_parts(container, (), found)
-    return found
-
-
-def _collect_parts(value: Any, path: LeafPath, found: list[Part]) -> None:
-    """Append the parts of a value whose own path is `path`."""
-    parts = _core.take_apart(value)
-    if parts is None:
-        found.append(Part(path, value, bool(tree.leaves(value))))
-        return
-    kind, _, extra, children = parts
-    for step, child in zip(_child_steps(value, kind, extra, children), children, strict=True):
-        _collect_parts(child, (*path, step), found)
-    # The data of a dict are its keys, which are steps of the paths.
-    if kind == "registered" and not isinstance(value, dict):
-        found.append(Part(path, extra, is_leaf=False))
-
-
-def _child_steps(value: Any, kind: str, extra: Any, children: Sequence[Any]) -> Iterable[Any]:
-    """Return the steps from a container to its children."""
-    if kind == "named":
-        return map(Attribute, value._fields)
-    if kind == "dataclass":
-        return map(Attribute, extra)
-    if kind == "dict":
-        return list(extra)
-    count = len(children)
-    is_dict = isinstance(value, dict) and len(value) == count
-    if is_dict and all(map(operator.is_, value.values(), children)):
-        return list(value)
-    return range(count)
-
-
-def format_path(path: LeafPath) -> str:
-    """Return a path as in ``['layers'][0].w``."""
-    return "".join(
-        f".{step.name}" if isinstance(step, Attribute) else f"[{step!r}]" for step in path
-    )
 
 
 def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
@@ -355,28 +246,3 @@ def split_aux(derivative: str, function: str, result: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise ArgumentError(f"{derivative}: has_aux: {function} must return (result, aux)")
     return result
-
-
-def path_steps(option: str, path: str) -> list[Any]:
-    """Return the name of an argument, and the steps from it to a part.
-
-    Errors start with `option`, a function and its argument.
-    """
-    import ast
-
-    steps: list[Any] = []
-    try:
-        node = ast.parse(path, mode="eval").body
-        while not isinstance(node, ast.Name):
-            if isinstance(node, ast.Attribute):
-                steps.append(Attribute(node.attr))
-            elif isinstance(node, ast.Subscript):
-                steps.append(ast.literal_eval(node.slice))
-            else:
-                raise ValueError(path)
-            node = node.value
-    except (SyntaxError, ValueError):
-        raise ArgumentError(
-            f"{option}: must be a name or a path, as in 'x' or \"params['w']\"; got {path!r}"
-        ) from None
-    return [node.id, *reversed(steps)]

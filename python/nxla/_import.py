@@ -7,7 +7,8 @@ import math
 import os
 
 from nxla import _core, _hints
-from nxla._arguments import name_of, path_of
+from nxla._arguments import name_of
+from nxla._files import path_of
 from nxla._values import as_list
 from nxla.ahead import restore_containers
 from nxla.errors import ArgumentError

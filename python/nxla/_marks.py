@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nxla._arguments import format_path, name_of, path_steps, signature_of
+from nxla._arguments import name_of, signature_of
+from nxla._paths import format_path, path_steps
 from nxla._values import index_list, to_index
 from nxla.errors import ArgumentError
 

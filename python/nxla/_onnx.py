@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from nxla import _core, _hints
-from nxla._arguments import path_of
+from nxla._files import path_of
 from nxla._import import check_weights
 from nxla.errors import ArgumentError
 

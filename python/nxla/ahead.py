@@ -17,7 +17,9 @@ from collections import Counter
 from typing import NamedTuple
 
 from nxla import _core, tree
-from nxla._arguments import container_parts, format_path, name_of, path_of
+from nxla._arguments import name_of
+from nxla._files import path_of
+from nxla._paths import container_parts, format_path
 from nxla._spec import make_function
 from nxla._values import template_of
 from nxla.errors import ArgumentError, FormatError, TraceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from nxla import _core, _hints
-from nxla._arguments import path_of
+from nxla._files import path_of
 from nxla._values import as_count, require_callable
 from nxla.errors import ArgumentError, ExecutionError
 

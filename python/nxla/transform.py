@@ -5,12 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import (
-    names_of,
-    parameters_of,
-    reject_shardings,
-    require_list,
-)
+from nxla._arguments import names_of, parameters_of, reject_shardings, require_list
 from nxla._marks import MARKS, Donated, donated_arguments, marked_arguments, static_arguments
 from nxla._spec import make_function, spec_of
 from nxla._values import as_pairs, require_callable

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from nxla._arguments import format_path, leaf_paths
+from nxla._paths import format_path, leaf_paths
 
 Point = namedtuple("Point", ["x", "y"])
 

@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from nxla import _core, _hints
-from nxla._arguments import path_of
 from nxla._explorer.model import (
     GROUPINGS,
     Model,
@@ -21,6 +20,7 @@ from nxla._explorer.model import (
     spans_of_profile,
     spans_of_timeline,
 )
+from nxla._files import path_of
 from nxla._values import as_list
 from nxla.errors import ArgumentError, FormatError
 

@@ -7,7 +7,7 @@ import struct
 import sys
 
 from nxla import _core, _hints
-from nxla._arguments import byte_view, path_of, raw_bytes
+from nxla._files import byte_view, path_of, raw_bytes
 from nxla._values import as_count, as_dtype, user_line
 from nxla.errors import ArgumentError, FormatError, TraceError
 from nxla.placement import placed_on

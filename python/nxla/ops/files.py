@@ -7,7 +7,8 @@ import stat
 import warnings
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Attribute, leaf_paths, path_of, raw_bytes
+from nxla._files import path_of, raw_bytes
+from nxla._paths import Attribute, leaf_paths
 from nxla.errors import ArgumentError, NxlaError
 from nxla.ops.bytes import (
     deserialize,

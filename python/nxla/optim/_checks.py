@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from nxla import tree
-from nxla._arguments import format_path, leaf_paths
+from nxla._paths import format_path, leaf_paths
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, NxlaError, ShapeError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from nxla._arguments import LeafPath
+    from nxla._paths import LeafPath
 
     F = TypeVar("F", bound=Callable[..., Any])
 
