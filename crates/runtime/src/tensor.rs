@@ -91,6 +91,22 @@ impl DeviceTensor {
         self.buffer.read(ranges).map_err(|error| self.explain(error))
     }
 
+    /// Copies the buffer on its device by a compiled program that returns its input, because PJRT copies
+    /// only between different devices.
+    fn duplicate(&self, device: &Device) -> Result<pjrt::Buffer> {
+        let ty = TensorType::new(self.buffer.dtype(), self.buffer.shape().clone());
+        let mut graph = Graph::new();
+        let input = graph.parameter(0, ty.clone());
+        let program = Arc::new(Program::new(&graph, vec![ty], &[input])?);
+        // The evaluator would return the input itself.
+        let options = Options::new().compiler("xla").device(device.clone());
+        let (target, tensor) = (options.target(None)?, RawTensor::Device(self.clone()));
+        let none = RunDonation::default();
+        let results = run_on_backend(&program, &options, &target, &[&tensor], &none, None)?;
+        let copy = results.first().and_then(RawTensor::buffer).cloned();
+        Ok(copy.expect("a program of XLA returns device tensors"))
+    }
+
     /// Names the cause of an error of the buffer.
     fn explain(&self, error: pjrt::Error) -> Error {
         let error = self.buffer.cause(error);
@@ -706,24 +722,6 @@ impl RawTensor {
     /// Returns errors of the plugin.
     pub fn deallocate(&self) -> Result<bool> {
         self.buffer().map_or(Ok(false), |buffer| Ok(buffer.delete()?))
-    }
-}
-
-impl DeviceTensor {
-    /// Copies the buffer on its device by a compiled program that returns its input, because PJRT copies
-    /// only between different devices.
-    fn duplicate(&self, device: &Device) -> Result<pjrt::Buffer> {
-        let ty = TensorType::new(self.buffer.dtype(), self.buffer.shape().clone());
-        let mut graph = Graph::new();
-        let input = graph.parameter(0, ty.clone());
-        let program = Arc::new(Program::new(&graph, vec![ty], &[input])?);
-        // The evaluator would return the input itself.
-        let options = Options::new().compiler("xla").device(device.clone());
-        let (target, tensor) = (options.target(None)?, RawTensor::Device(self.clone()));
-        let none = RunDonation::default();
-        let results = run_on_backend(&program, &options, &target, &[&tensor], &none, None)?;
-        let copy = results.first().and_then(RawTensor::buffer).cloned();
-        Ok(copy.expect("a program of XLA returns device tensors"))
     }
 }
 

@@ -79,9 +79,7 @@ impl ProgramInfo {
         let (host_calls, values) = (Vec::new(), None);
         Self { label, inputs, used_inputs, host_calls, has_long_loops, names, values }
     }
-}
 
-impl ProgramInfo {
     /// The positions of inputs among the inputs that the program uses.
     fn positions(&self, inputs: &[usize]) -> SmallVec<[i64; 4]> {
         let position = |input| self.used_inputs.iter().position(|used| used == input);
