@@ -1617,6 +1617,8 @@ class Stage:
     @property
     def digest(self) -> str:
         """The digest of its program."""
+    @property
+    def _from_lines(self) -> str: ...
     def to_bytes(self) -> bytes:
         """The serialized stage; see ``from_bytes``."""
     @staticmethod

@@ -114,6 +114,8 @@ pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, star
 pub use program::{ExecutableHandle, compile_for, compile_program, run_program};
 #[doc(hidden)]
 pub use signal::Signal;
+#[doc(hidden)]
+pub use stages::from_lines;
 pub use stages::{Done, StageExecutor, StageRunner};
 pub use stream::StreamError;
 #[doc(hidden)]

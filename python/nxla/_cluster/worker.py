@@ -20,10 +20,6 @@ __all__ = [
     "unpickle_tensor",
 ]
 
-#: The number of source lines of a stage in an error.
-LINES = 3
-
-
 def pickle_tensor(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
     """Return the arguments of `tensor_from_bytes` for a tensor; its memory comes first."""
     parts: tuple[Any, ...] = tensor.__reduce_ex__(protocol)[1]
@@ -79,9 +75,5 @@ def run_stage(
 
 
 def add_stage_note(error: BaseException, stage: Stage, label: str) -> None:
-    """Add a note that names the stage to an error."""
-    lines = dict.fromkeys(str(node.line) for node in stage.expr.nodes if node.line is not None)
-    shown = list(lines)[:LINES]
-    more = [f"and {len(lines) - LINES} more lines"] if len(lines) > LINES else []
-    where = f", from {', '.join(shown + more)}" if shown else ""
-    error.add_note(f"while running {label}{where}")
+    """Add a note that names the stage and its source lines to an error."""
+    error.add_note(f"while running {label}{stage._from_lines}")

@@ -273,15 +273,23 @@ fn run_all(
     })
 }
 
-/// The lines of a stage that an error mentions.
-const LINES: usize = 3;
-
-/// Returns the error of a stage with its number and the user's line.
+/// Returns the error of a stage with its number and the user's lines.
 fn stage_error(stage: &Stage, error: Error) -> Error {
     if matches!(error, Error::Eval(EvalError::Interrupted)) {
         return error;
     }
-    let graph = stage.program.graph();
+    let name = stage.name.as_deref().map(|name| format!(" ('{name}')")).unwrap_or_default();
+    let stage = format!("{}{name}{}", stage.id, from_lines(&stage.program));
+    Error::Stage { stage, error: Box::new(error) }
+}
+
+/// The number of lines of a stage in an error.
+const LINES: usize = 3;
+
+/// Returns the user's lines of a stage at the end of its name in an error: `, from model.py:3`.
+#[must_use]
+pub fn from_lines(program: &Program) -> String {
+    let graph = program.graph();
     let mut lines: Vec<String> = Vec::new();
     let mut seen = FxHashSet::default();
     for line in graph.ids().filter_map(|id| graph.line(id)).map(|line| line.to_string()) {
@@ -289,15 +297,15 @@ fn stage_error(stage: &Stage, error: Error) -> Error {
             lines.push(line);
         }
     }
+    if lines.is_empty() {
+        return String::new();
+    }
     let more = lines.len().saturating_sub(LINES);
     lines.truncate(LINES);
     if more > 0 {
         lines.push(format!("and {more} more lines"));
     }
-    let name = stage.name.as_deref().map(|name| format!(" ('{name}')")).unwrap_or_default();
-    let of = if lines.is_empty() { "" } else { ", from " };
-    let stage = format!("{}{name}{of}{}", stage.id, lines.join(", "));
-    Error::Stage { stage, error: Box::new(error) }
+    format!(", from {}", lines.join(", "))
 }
 
 /// Checks that results have the types of the program's outputs: an executor may return any values,
