@@ -5,7 +5,7 @@ use std::fmt;
 use nxla_expr::{Program, TensorType};
 use nxla_runtime::{Donations, Error, Result, covers_leaf, unusable_donations};
 
-use crate::containers::{Container, Leaves};
+use crate::containers::{Container, Leaves, relative_path};
 
 /// An argument, or a part of one, whose memory the results of a call may reuse.
 ///
@@ -94,7 +94,7 @@ pub(crate) fn argument_paths<C: Container>(
         return types.paths::<C>("0");
     }
     let paths = types.paths::<C>("")?;
-    Ok(paths.into_iter().map(|path| path.strip_prefix('.').unwrap_or(&path).to_owned()).collect())
+    Ok(paths.into_iter().map(|path| relative_path(&path).to_owned()).collect())
 }
 
 /// Returns the donated inputs of a program. `paths` are the paths of the first inputs.

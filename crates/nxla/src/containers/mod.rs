@@ -540,6 +540,11 @@ pub(crate) fn paths_of<L>(tree: &impl Tree<L>, at: &str) -> Vec<String> {
     paths
 }
 
+/// Returns the path of a leaf in a container without a name: `weights`, `layers[0].offset`.
+pub(crate) fn relative_path(path: &str) -> &str {
+    path.strip_prefix('.').unwrap_or(path)
+}
+
 /// The requirement that a container has the structure of another one, because their leaves are
 /// matched by position. All fields are names for the error.
 #[derive(Clone, Copy)]

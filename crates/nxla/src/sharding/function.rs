@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nxla_expr::TensorType;
 use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
-use super::shardings::{Shardings, bare};
+use super::shardings::Shardings;
 use super::tensor::{ShardedArgument, ShardedTensor};
 use crate::containers::{
-    Arguments, Container, Function, Leaves, Structure, Tree, leaves_of_arguments,
+    Arguments, Container, Function, Leaves, Structure, Tree, leaves_of_arguments, relative_path,
 };
 use crate::jit::{Jit, template_of};
 
@@ -219,7 +219,7 @@ impl<F: Function<Types>, Types> ShardedFunction<F, Types> {
         let mut outputs = Vec::with_capacity(paths.len());
         for (path, ty) in paths.iter().zip(&tree.items) {
             let sharding = match &self.rule {
-                Some(rule) => rule(bare(path), ty)?,
+                Some(rule) => rule(relative_path(path), ty)?,
                 None => self.mesh.replicated(),
             };
             outputs.push((ty.clone(), sharding));

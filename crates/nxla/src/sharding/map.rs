@@ -6,11 +6,11 @@ use nxla_expr::Graph;
 use nxla_runtime::{Error, Mesh, Result, Sharding, VectorAxes};
 use nxla_tensor::to_i64;
 
-use super::shardings::{Shardings, bare};
+use super::shardings::Shardings;
 use super::varying::{
     AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, wrong,
 };
-use crate::containers::{Container, Leaves, leaves_of, paths_of};
+use crate::containers::{Container, Leaves, leaves_of, paths_of, relative_path};
 use crate::expr::Expr;
 
 /// Converts a function of parts to a function of whole tensors. Inside, tensors have the shapes of
@@ -78,7 +78,8 @@ where
 /// Replaces the leaves of a container; `change` receives each leaf and its path.
 fn map_leaves<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
     let (leaves, paths) = (leaves_of(&container), paths_of(&container, ""));
-    let items = leaves.items.into_iter().zip(&paths).map(|(leaf, path)| change(leaf, bare(path)));
+    let items =
+        leaves.items.into_iter().zip(&paths).map(|(leaf, path)| change(leaf, relative_path(path)));
     let items: Vec<Expr> = items.collect();
     C::rebuild(&mut Leaves::new(items, leaves.structure))
 }

@@ -3,6 +3,8 @@
 use nxla_expr::TensorType;
 use nxla_runtime::{Error, Result, Sharding};
 
+use crate::containers::relative_path;
+
 /// The shardings of the tensors of a container: one [`Sharding`] for all, a tuple with shardings
 /// for each item of a tuple, or a function of the path of a tensor in the container (`weights`,
 /// `layers[0].offset`) and of its type.
@@ -90,10 +92,5 @@ tuples! {
 /// Returns the index of a tuple item at the start of a path, and the rest of the path.
 fn item_of(path: &str) -> (Option<usize>, &str) {
     let digits = path.find(|c: char| !c.is_ascii_digit()).unwrap_or(path.len());
-    (path[..digits].parse().ok(), bare(&path[digits..]))
-}
-
-/// Returns the path of a leaf without the name of the container: `weights`, `layers[0].offset`.
-pub(super) fn bare(path: &str) -> &str {
-    path.strip_prefix('.').unwrap_or(path)
+    (path[..digits].parse().ok(), relative_path(&path[digits..]))
 }

@@ -6,8 +6,10 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Result, Sharding};
 use nxla_tensor::{DType, Shape};
 
-use super::shardings::{Shardings, bare};
-use crate::containers::{Arguments, Container, Leaves, Tree, leaves_of_arguments, paths_of};
+use super::shardings::Shardings;
+use crate::containers::{
+    Arguments, Container, Leaves, Tree, leaves_of_arguments, paths_of, relative_path,
+};
 use crate::tensor::Tensor;
 
 /// A tensor with a part on each device of a mesh. [`shard`] and functions over a mesh return
@@ -234,7 +236,7 @@ pub fn shard<C: Container, Kind>(
     let paths = paths_of(&C::Tensors::rebuild(&mut leaves.clone()), "");
     let mut divided = Vec::with_capacity(paths.len());
     for (path, whole) in paths.iter().zip(&leaves.items) {
-        let sharding = shardings.sharding_of(bare(path), &whole.ty())?;
+        let sharding = shardings.sharding_of(relative_path(path), &whole.ty())?;
         divided.push(ShardedTensor::divide(whole, &sharding)?);
     }
     Ok(Tree::rebuild(&mut Leaves::new(divided, leaves.structure)))
