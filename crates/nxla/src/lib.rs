@@ -178,9 +178,9 @@ pub use jit::{BoxedJit, Jit, jit};
 pub use numbers::{IntoNames, Item};
 pub use nxla_derive::Container;
 pub use ops::{
-    Arg, Axis, Between, Convolution, HookResult, Index, Indices, Leftover, NewAxis, Over, Pool,
-    Quantile, RunningNorm, Segment, Side, Slice, Sort, Triangular, When, Window, annotate, block,
-    checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hook, if_, map, metadata,
+    Arg, Axis, Convolution, HookResult, Index, Indices, Leftover, NewAxis, Over, Pool, Quantile,
+    QuantileMethod, RunningNorm, Segment, Side, Slice, Sort, Triangular, When, Window, annotate,
+    block, checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hook, if_, map, metadata,
     named_hook, named_hook_or, print_value, runtime_call, scan, scan_times, scan_with, when,
     while_loop, while_loop_with,
 };

@@ -9,7 +9,7 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// The values of an interpolated function beyond its points, see [`Graph::interpolate`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beyond {
+pub struct Extrapolation {
     /// The value before the first point; by default the value at the first point.
     pub left: Option<ExprId>,
     /// The value after the last point; by default the value at the last point.
@@ -30,7 +30,7 @@ impl Graph {
         x: ExprId,
         xs: ExprId,
         ys: ExprId,
-        beyond: &Beyond,
+        extrapolation: &Extrapolation,
     ) -> Result<ExprId> {
         let op = "interp";
         let count = match (self.shape(xs).as_slice(), self.shape(ys).as_slice()) {
@@ -53,7 +53,7 @@ impl Graph {
         let mut ys = self.as_type(ys, float)?;
         ys = self.rename(ys, None)?;
         let mut count = count;
-        if let Some(period) = beyond.period {
+        if let Some(period) = extrapolation.period {
             (x, xs, ys) = self.one_period(x, xs, ys, period)?;
             count += 2;
         }
@@ -61,9 +61,9 @@ impl Graph {
         let (last_x, last_y) = (self.element(xs, count - 1)?, self.element(ys, count - 1)?);
         let inner = if count == 1 { first_y } else { self.between_points(x, xs, ys, count)? };
         let inner = self.as_type(inner, result)?;
-        let (left, right) = match beyond.period {
+        let (left, right) = match extrapolation.period {
             Some(_) => (None, None),
-            None => (beyond.left, beyond.right),
+            None => (extrapolation.left, extrapolation.right),
         };
         let before = self.less(x, first_x)?;
         let value = self.select(before, left.unwrap_or(first_y), inner)?;

@@ -8,7 +8,7 @@ use crate::infer::without_axes;
 
 /// The value of a quantile between two elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Between {
+pub enum QuantileMethod {
     /// Linear interpolation.
     #[default]
     Linear,
@@ -26,7 +26,7 @@ pub enum Between {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Quantile {
     /// The value between two elements.
-    pub between: Between,
+    pub method: QuantileMethod,
     /// True if the reduced axes remain with size 1.
     pub keep_axes: bool,
     /// True if NaN is ignored. Otherwise the result is NaN if an element is NaN.
@@ -74,7 +74,7 @@ impl Graph {
         let q = self.reshape(q, [self.shape(q).size()])?;
         let wide_limit = self.as_type(limit, DType::F64)?;
         let place = self.multiply(wide_limit, q)?;
-        let value = self.value_at(sorted, place, limit, options.between)?;
+        let value = self.value_at(sorted, place, limit, options.method)?;
         let formula = Formula::new(self);
         let [q, missing, value] = formula.terms([q, missing, value]);
         let outside = !(q.greater_equal(0.0) & q.less_equal(1.0));
@@ -142,7 +142,7 @@ impl Graph {
         sorted: ExprId,
         place: ExprId,
         limit: ExprId,
-        between: Between,
+        method: QuantileMethod,
     ) -> Result<ExprId> {
         let dtype = self.dtype(sorted);
         let element = |graph: &mut Graph, place: ExprId| {
@@ -154,12 +154,12 @@ impl Graph {
         let formula = Formula::new(self);
         let place = formula.term(place);
         let (floor, ceil) = (place.floor(), place.ceil());
-        let share = match between {
-            Between::Lower => return floor.apply(element).id(),
-            Between::Higher => return ceil.apply(element).id(),
-            Between::Nearest => return place.round_half_even().apply(element).id(),
-            Between::Midpoint => place.number(0.5),
-            Between::Linear => place - floor,
+        let share = match method {
+            QuantileMethod::Lower => return floor.apply(element).id(),
+            QuantileMethod::Higher => return ceil.apply(element).id(),
+            QuantileMethod::Nearest => return place.round_half_even().apply(element).id(),
+            QuantileMethod::Midpoint => place.number(0.5),
+            QuantileMethod::Linear => place - floor,
         };
         let wide = dtype.at_least_f32();
         let [low, high] = [floor, ceil].map(|place| place.apply(element).as_type(wide));

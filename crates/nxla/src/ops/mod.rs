@@ -40,7 +40,7 @@ pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, fori_with, map, scan, scan_times, scan_with, while_loop, while_loop_with};
 pub use nxla_expr::build::ConvOptions as Convolution;
-pub use nxla_expr::build::{Between, Pool, Quantile, RunningNorm, Segment, Side};
+pub use nxla_expr::build::{Pool, Quantile, QuantileMethod, RunningNorm, Segment, Side};
 pub use position::{Index, Indices, NewAxis};
 pub use reduce::Arg;
 pub use window::Window;

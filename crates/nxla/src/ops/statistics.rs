@@ -1,7 +1,7 @@
 //! Quantiles, reductions that ignore NaN, histograms, segment reductions and interpolation.
 
 use nxla_expr::ReduceOp;
-use nxla_expr::build::{Beyond, Quantile, Segment, Side};
+use nxla_expr::build::{Extrapolation, Quantile, Segment, Side};
 
 use super::axes::Over;
 use super::methods;
@@ -216,7 +216,7 @@ methods! {
     /// assert_eq!(y.to_vec::<f32>()?, [5.0, 10.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Beyond::default());
+    fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Extrapolation::default());
 
     /// Applies [`interpolate`](Self::interpolate) with other values beyond the points.
     ///
@@ -229,8 +229,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn interpolate_between(x, xs, ys, left, right) one |graph| {
-        let beyond = Beyond { left: Some(left), right: Some(right), period: None };
-        graph.interpolate(x, xs, ys, &beyond)
+        let extrapolation = Extrapolation { left: Some(left), right: Some(right), period: None };
+        graph.interpolate(x, xs, ys, &extrapolation)
     };
 
     /// Applies [`interpolate`](Self::interpolate) to a periodic function.
@@ -243,6 +243,8 @@ methods! {
     /// assert_eq!(y.to_vec::<f32>()?, [5.0, 5.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate_periodic(x, xs, ys; period: f64) one |graph|
-        graph.interpolate(x, xs, ys, &Beyond { period: Some(period), ..Beyond::default() });
+    fn interpolate_periodic(x, xs, ys; period: f64) one |graph| {
+        let extrapolation = Extrapolation { period: Some(period), ..Extrapolation::default() };
+        graph.interpolate(x, xs, ys, &extrapolation)
+    };
 }

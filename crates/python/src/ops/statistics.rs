@@ -1,6 +1,8 @@
 //! Quantiles, reductions that ignore NaN, and counts and sums by index.
 
-use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment, Side};
+use nxla_runtime::graph::build::{
+    Cumulative, Extrapolation, Quantile, QuantileMethod, Segment, Side,
+};
 use nxla_runtime::graph::{ExprId, Graph, ReduceOp};
 use nxla_runtime::host::Number;
 use nxla_runtime::{DType, Error, Result};
@@ -16,13 +18,13 @@ use crate::errors::argument_error;
 use crate::operands::{Role, pair};
 use crate::value::{FromPython, Value};
 
-impl Choices for Between {
+impl Choices for QuantileMethod {
     const ALL: &'static [(&'static str, Self)] = &[
-        ("linear", Between::Linear),
-        ("lower", Between::Lower),
-        ("higher", Between::Higher),
-        ("midpoint", Between::Midpoint),
-        ("nearest", Between::Nearest),
+        ("linear", QuantileMethod::Linear),
+        ("lower", QuantileMethod::Lower),
+        ("higher", QuantileMethod::Higher),
+        ("midpoint", QuantileMethod::Midpoint),
+        ("nearest", QuantileMethod::Nearest),
     ];
 }
 
@@ -88,10 +90,10 @@ functions! {
     /// >>> nx.quantile([1.0, 2.0, 3.0, 10.0], [0.0, 0.5, 1.0]).tolist()
     /// [1.0, 2.5, 10.0]
     fn quantile_of "quantile"(
-        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
-        keepdims: bool = false
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *,
+        method: Choice<QuantileMethod> = "linear", keepdims: bool = false
     ) |graph| {
-        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
+        let options = Quantile { method, keep_axes: keepdims, ignore_nan: false };
         quantile(graph, [x, q], axis, options, false)
     };
 
@@ -105,10 +107,10 @@ functions! {
     /// >>> nx.percentile([1.0, 2.0, 3.0, 10.0], 50).item()
     /// 2.5
     fn percentile(
-        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
-        keepdims: bool = false
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *,
+        method: Choice<QuantileMethod> = "linear", keepdims: bool = false
     ) |graph| {
-        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
+        let options = Quantile { method, keep_axes: keepdims, ignore_nan: false };
         quantile(graph, [x, q], axis, options, true)
     };
 
@@ -122,10 +124,10 @@ functions! {
     /// >>> nx.nanquantile([1.0, float("nan"), 3.0], 0.5).item()
     /// 2.0
     fn nanquantile(
-        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
-        keepdims: bool = false
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *,
+        method: Choice<QuantileMethod> = "linear", keepdims: bool = false
     ) |graph| {
-        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };
+        let options = Quantile { method, keep_axes: keepdims, ignore_nan: true };
         quantile(graph, [x, q], axis, options, false)
     };
 
@@ -139,10 +141,10 @@ functions! {
     /// >>> nx.nanpercentile([1.0, float("nan"), 3.0], 100).item()
     /// 3.0
     fn nanpercentile(
-        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
-        keepdims: bool = false
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *,
+        method: Choice<QuantileMethod> = "linear", keepdims: bool = false
     ) |graph| {
-        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };
+        let options = Quantile { method, keep_axes: keepdims, ignore_nan: true };
         quantile(graph, [x, q], axis, options, true)
     };
 
@@ -373,7 +375,7 @@ functions! {
     fn interp(
         x, xp, fp, /, left: Option<Bound<'_, PyAny>> = None,
         right: Option<Bound<'_, PyAny>> = None, period: Option<f64> = None
-    ) |graph| graph.interpolate(x, xp, fp, &Beyond { left, right, period });
+    ) |graph| graph.interpolate(x, xp, fp, &Extrapolation { left, right, period });
 }
 
 /// Cumulative results along an axis, or of the elements in row-major order.
