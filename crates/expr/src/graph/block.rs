@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use nxla_tensor::{DType, promote};
 use serde::{Deserialize, Serialize};
 
 use super::factorization::Factorization;
@@ -128,6 +129,26 @@ impl Cumulative {
             Cumulative::Product => "cumulative_product",
             Cumulative::Max => "cumulative_max",
             Cumulative::Min => "cumulative_min",
+        }
+    }
+
+    /// Returns the dtype in which the public functions compute for an operand of this dtype. Sums
+    /// and products of narrow integers widen to 32 bits, as in reductions, and `u64` stays `u64`.
+    /// Extrema keep the dtype; `pred` becomes `u8`.
+    ///
+    /// ```
+    /// use nxla_expr::build::Cumulative;
+    /// use nxla_tensor::DType;
+    ///
+    /// assert_eq!(Cumulative::Sum.widen(DType::U8), DType::U32);
+    /// assert_eq!(Cumulative::Max.widen(DType::U8), DType::U8);
+    /// ```
+    #[must_use]
+    pub fn widen(self, dtype: DType) -> DType {
+        match (self, dtype) {
+            (Cumulative::Sum | Cumulative::Product, DType::U64) => DType::U64,
+            (Cumulative::Sum | Cumulative::Product, dtype) => dtype.to_aggregate(),
+            (Cumulative::Max | Cumulative::Min, dtype) => promote(dtype, dtype),
         }
     }
 }

@@ -259,6 +259,19 @@ impl Tensor {
     }
 }
 
+/// Builds a cumulative reduction in the dtype that holds the results.
+fn cumulative(
+    graph: &mut Graph,
+    op: Cumulative,
+    x: ExprId,
+    axis: &Axis,
+    reverse: bool,
+) -> Result<ExprId> {
+    let axis = axis.of(graph, x)?;
+    let x = graph.as_type(x, op.widen(graph.dtype(x)))?;
+    Ok(graph.cumulative(op, x, axis, reverse)?)
+}
+
 /// Generates cumulative functions, forward and backward.
 macro_rules! cumulative {
     ($($(#[$doc:meta])* $name:ident $reverse:ident $op:ident;)*) => {
@@ -273,7 +286,7 @@ macro_rules! cumulative {
                     stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $name(x; axis into Axis) one |graph|
-                    graph.cumulative(Cumulative::$op, x, axis.of(graph, x)?, false);
+                    cumulative(graph, Cumulative::$op, x, &axis, false);
 
                 $(#[$doc])*
                 ///
@@ -283,16 +296,16 @@ macro_rules! cumulative {
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $reverse(x; axis into Axis) one |graph|
-                    graph.cumulative(Cumulative::$op, x, axis.of(graph, x)?, true);
+                    cumulative(graph, Cumulative::$op, x, &axis, true);
             )*
         }
     };
 }
 
 cumulative! {
-    /// Returns cumulative sums along an axis.
+    /// Returns cumulative sums along an axis. Narrow integers widen to 32 bits.
     cumulative_sum cumulative_sum_reverse Sum;
-    /// Returns cumulative products along an axis.
+    /// Returns cumulative products along an axis. Narrow integers widen to 32 bits.
     cumulative_product cumulative_product_reverse Product;
     /// Returns cumulative maxima along an axis.
     cumulative_max cumulative_max_reverse Max;

@@ -99,6 +99,14 @@ fn windows() {
     agree!((x) => x.cumulative_sum(0), [4], [1, 3, 6, 10]);
     agree!((x) => x.cumulative_product_reverse(0), [4], [24, 24, 12, 4]);
     agree!((x) => x.cumulative_max_reverse(-1), [4], [4, 4, 4, 4]);
+    let narrow = Tensor::from([200u8, 100]);
+    agree!((narrow) => narrow.cumulative_sum(0), [2], [200, 300]);
+    agree!((narrow) => narrow.cumulative_sum_reverse(0), [2], [300, 100]);
+    agree!((narrow) => narrow.cumulative_product(0), [2], [200, 20_000]);
+    assert_eq!(narrow.cumulative_sum(0).unwrap().dtype(), narrow.sum().unwrap().dtype());
+    assert_eq!(narrow.cumulative_max(0).unwrap().dtype(), DType::U8);
+    let wide = Tensor::from([u64::MAX - 1, 1]).cumulative_sum(0).unwrap();
+    assert_eq!(wide.to_vec::<u64>().unwrap(), [u64::MAX - 1, u64::MAX]);
     let source = Tensor::from(vec![10, 20]);
     let strided = &Window::new([2]).strides([2]);
     agree!((x, source) => x.window_scatter_max(source, 0, strided), [4], [0, 10, 0, 20]);

@@ -170,7 +170,7 @@ fn with_initial(
 
 /// The dtype of cumulative sums and products, the same as for sums and products.
 pub(super) fn cumulative_dtype(graph: &Graph, x: ExprId) -> DType {
-    sum_dtype(graph, x).unwrap_or_else(|| graph.dtype(x).to_aggregate())
+    sum_dtype(graph, x).unwrap_or_else(|| Cumulative::Sum.widen(graph.dtype(x)))
 }
 
 /// The cumulative maximum or minimum, which is a boolean for booleans, except by the rules of Nx.
