@@ -169,8 +169,19 @@ pub fn vectorized_operands<O: Operand>(
 /// combination with the other alternative.
 ///
 /// # Errors
-/// Returns an error for a number that fits no dtype.
+/// Returns an error for a number that fits no dtype, and for two integers that share no dtype.
 pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
+    if let (Value::Number(Number::Int(left)), Value::Number(Number::Int(right))) = (&left, &right)
+        && left.min(right) < &0
+        && left.max(right) > &i64::MAX.into()
+    {
+        // The dtypes of the integers alone promote to `s64`, in which the large integer wraps.
+        let why = format!(
+            "negative integers and integers above 2**63 - 1 share no integer dtype; got {left} \
+             and {right}; pass a float"
+        );
+        return Err(Error::Arguments { function: "select".into(), why });
+    }
     let (right_dtype, left_dtype) = (right.dtype(), left.dtype());
     let typed = |value, common| match value {
         Value::Number(number) => number_tensor(number, common).map(Value::Tensor),

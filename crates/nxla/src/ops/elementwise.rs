@@ -184,7 +184,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Returns an error for shapes that do not broadcast, and the errors of the computation.
+    /// Returns an error for shapes that do not broadcast and for two integers that share no dtype,
+    /// and the errors of the computation.
     #[doc(alias = "where")]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
         let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;

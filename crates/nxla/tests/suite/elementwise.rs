@@ -67,6 +67,19 @@ fn scalars_take_the_dtype_of_other_operands() {
 }
 
 #[test]
+fn select_rejects_integers_that_share_no_dtype() {
+    let mask = Tensor::from([true, false]);
+    let eager = mask.select(u64::MAX, -1).unwrap_err().to_string();
+    let traced = jit(|mask: Expr| mask.select(-1, 1u64 << 63)).call(&mask).unwrap_err().to_string();
+    for error in [eager, traced] {
+        let start = "select: negative integers and integers above 2**63 - 1 share no integer dtype";
+        assert!(error.starts_with(start), "{error}");
+    }
+    let large = mask.select(u64::MAX, 1).unwrap();
+    assert_eq!(large.to_vec::<u64>().unwrap(), [u64::MAX, 1]);
+}
+
+#[test]
 fn operators_of_tensors_and_expressions() {
     let (x, y) = (Tensor::from(vec![6.0f32]), Tensor::from(vec![4.0f32]));
     assert_eq!(numbers(&(&x + &y).unwrap()), [10.0]);
