@@ -65,8 +65,9 @@ impl Tensor {
         runtime::RawTensor::new(elements, shape).map(Self)
     }
 
-    /// Creates a scalar of a dtype. The value is cast: integers wrap around, and integer dtypes
-    /// truncate floats. [`Tensor::full`] refuses integers that do not fit.
+    /// Creates a scalar of a dtype. The value is cast, as by [`Scalar::cast`]: integers wrap around,
+    /// integer dtypes truncate floats and saturate, and NaN becomes 0. [`Tensor::full`] refuses
+    /// numbers that do not fit.
     ///
     /// ```
     /// use nxla::{DType, Scalar, Tensor};

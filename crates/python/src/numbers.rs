@@ -154,27 +154,13 @@ const ALONE: &str = "numbers wrap around in nx.astype(x, dtype)";
 
 /// Checks that an integer dtype can represent the truncated number.
 fn in_bounds(number: Number, dtype: DType, hint: &str) -> PyResult<()> {
-    let (Some(least), Some(most)) = (dtype.min_value().as_i128(), dtype.max_value().as_i128())
-    else {
-        return Ok(());
-    };
-    #[expect(clippy::cast_precision_loss, reason = "bounds are powers of two, one more or less")]
-    let (fits, shown) = match number {
-        Number::Int(value) => ((least..=most).contains(&value), value.to_string()),
-        Number::LargeInt(_) => (false, number.to_string()),
-        Number::Float(value) => {
-            let whole = value.trunc();
-            let fits = whole >= least as f64 && whole < (most + 1) as f64;
-            (fits, format!("{value:?}"))
-        }
-        Number::Bool(_) | Number::Complex(..) => return Ok(()),
-    };
-    if fits {
+    if number.fits(dtype) {
         return Ok(());
     }
+    let (least, most) = (dtype.min_value(), dtype.max_value());
     let instead = if dtype.bits() < 32 { format!("; {hint}") } else { String::new() };
     Err(PyOverflowError::new_err(format!(
-        "{shown} is out of bounds for elements of {dtype}, which holds {least} to {most}{instead}"
+        "{number} is out of bounds for elements of {dtype}, which holds {least} to {most}{instead}"
     )))
 }
 

@@ -150,6 +150,31 @@ impl Number {
         self.to_scalar().unwrap_or_else(|_| Scalar::Float(self.as_f64())).cast(dtype)
     }
 
+    /// Returns whether an integer dtype holds the number, truncated to an integer. Other dtypes,
+    /// booleans and complex numbers have no bounds.
+    ///
+    /// ```
+    /// use nxla_tensor::{DType, Number};
+    ///
+    /// assert!(Number::Float(255.9).fits(DType::U8) && !Number::Float(256.0).fits(DType::U8));
+    /// assert!(!Number::Float(f64::NAN).fits(DType::S32) && !Number::Int(-1).fits(DType::U8));
+    /// ```
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "bounds are powers of two, one more or less")]
+    pub fn fits(self, dtype: DType) -> bool {
+        let bounds = (dtype.min_value().as_i128(), dtype.max_value().as_i128());
+        let (true, (Some(min), Some(max))) = (dtype.is_integer(), bounds) else { return true };
+        match self {
+            Number::Int(value) => (min..=max).contains(&value),
+            Number::LargeInt(_) => false,
+            Number::Float(value) => {
+                let whole = value.trunc();
+                whole >= min as f64 && whole < (max + 1) as f64
+            }
+            Number::Bool(_) | Number::Complex(..) => true,
+        }
+    }
+
     /// Returns the real part as the nearest `f64`.
     #[expect(clippy::cast_precision_loss, reason = "the result is the nearest float")]
     fn as_f64(self) -> f64 {

@@ -65,8 +65,8 @@ makers! {
     fn arange(start: f64, stop: f64, step: f64, dtype: DType)
         |graph| graph.arange(start, stop, step, dtype);
 
-    /// Returns a tensor filled with one value. An integer that an integer dtype cannot represent is an
-    /// error.
+    /// Returns a tensor filled with one value. Integer dtypes truncate floats; a number outside of
+    /// the range of an integer dtype is an error.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -100,17 +100,14 @@ makers! {
         |graph| graph.constant(Scalar::one(dtype), TensorType::new(dtype, shape));
 }
 
-/// Creates a constant of a type. An integer dtype truncates floats and must hold integers.
+/// Creates a constant of a type. An integer dtype must hold the number, and truncates floats.
 fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::ExprId> {
     let refused = |graph: &Graph, error: nxla_tensor::NumberError| {
         graph.error("full", ErrorKind::invalid("value", error.to_string()))
     };
     let value = number.to_scalar().map_err(|error| refused(graph, error))?;
-    if let Number::Int(integer) = number
-        && ty.dtype.is_integer()
-        && value.cast(ty.dtype).as_i128() != Some(integer)
-    {
-        let why = format!("must fit {}; got {integer}", ty.dtype);
+    if !number.fits(ty.dtype) {
+        let why = format!("must fit {}; got {number}", ty.dtype);
         return Err(graph.error("full", ErrorKind::invalid("value", why)));
     }
     let keeps = ty.dtype.is_float() || ty.dtype.is_complex();

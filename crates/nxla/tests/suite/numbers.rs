@@ -210,7 +210,16 @@ fn scalars_and_tensors_are_constants_of_a_trace() {
 }
 
 #[test]
-fn full_rejects_integers_out_of_range() {
+fn full_rejects_numbers_out_of_range() {
+    for (value, dtype) in [(300.0, DType::U8), (-1.0, DType::U8), (f64::NAN, DType::S32)] {
+        let expected = format!("full: value: must fit {dtype}; got {value:?}");
+        let error = Tensor::full([2], value, dtype).unwrap_err().to_string();
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert_eq!(numbers(&Tensor::full([2], 255.9, DType::U8).unwrap()), [255.0, 255.0]);
+    assert_eq!(numbers(&Tensor::full([1], -0.5, DType::U8).unwrap()), [0.0]);
+    assert!(Tensor::full([1], 2f64.powi(63), DType::S64).is_err());
+    assert!(Tensor::full([1], f64::INFINITY, DType::U64).is_err());
     for (value, dtype) in [(300, DType::U8), (-1, DType::U64), (128, DType::S8)] {
         let expected = format!("full: value: must fit {dtype}; got {value}");
         let error = Tensor::full([2], value, dtype).unwrap_err().to_string();
