@@ -6,7 +6,8 @@ use nxla_tensor::{ListElement, TensorError};
 use crate::{Result, Tensor};
 
 impl Tensor {
-    /// Returns the elements as an array of [`ndarray`](crate::ndarray).
+    /// Returns the elements as an array of [`ndarray`](crate::ndarray). Vectorized axes are its
+    /// first axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -20,7 +21,8 @@ impl Tensor {
     /// # Errors
     /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
     pub fn to_ndarray<T: ListElement>(&self) -> Result<ArrayD<T>> {
-        ArrayD::from_shape_vec(IxDyn(self.shape()), self.to_vec()?)
-            .map_err(|_| TensorError::View { shape: self.shape().clone() }.into())
+        let host = self.to_host()?;
+        ArrayD::from_shape_vec(IxDyn(host.shape()), host.to_vec()?)
+            .map_err(|_| TensorError::View { shape: host.shape().clone() }.into())
     }
 }

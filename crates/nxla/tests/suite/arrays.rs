@@ -34,4 +34,6 @@ fn ndarrays_convert_to_tensors() {
     assert!(Tensor::from(1).to_ndarray::<f32>().is_err());
     let mask = Tensor::from([[1, 2]]).greater(1).unwrap().to_ndarray::<bool>().unwrap();
     assert_eq!(mask, array![[false, true]].into_dyn());
+    let rows = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"]).unwrap();
+    assert_eq!(rows.to_ndarray::<i32>().unwrap(), array![[1, 2], [3, 4]].into_dyn());
 }
