@@ -364,9 +364,8 @@ impl Error {
             | Error::Split(
                 SplitError::Bytes { .. } | SplitError::Format { .. } | SplitError::Program(_),
             ) => ErrorClass::Format,
-            Error::Tensor(TensorError::OutOfMemory { .. }) | Error::DeviceMemory { .. } => {
-                ErrorClass::Memory
-            }
+            Error::Tensor(TensorError::OutOfMemory { .. } | TensorError::TooLarge { .. })
+            | Error::DeviceMemory { .. } => ErrorClass::Memory,
             Error::Pjrt(error) => xla::class_of(error),
             Error::Eval(EvalError::Op { fault, .. }) => class_of_fault(fault),
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
@@ -487,7 +486,7 @@ fn class_of_import(error: &ImportError) -> ErrorClass {
 
 fn class_of_fault(fault: &Fault) -> ErrorClass {
     match fault {
-        Fault::OutOfMemory { .. } => ErrorClass::Memory,
+        Fault::OutOfMemory { .. } | Fault::TooLarge { .. } => ErrorClass::Memory,
         Fault::Feature { .. } => ErrorClass::Options,
         Fault::Tensor(error) if matches!(**error, TensorError::OutOfMemory { .. }) => {
             ErrorClass::Memory

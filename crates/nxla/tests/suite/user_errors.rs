@@ -30,6 +30,14 @@ fn failed_lists_keep_the_first_error() {
 }
 
 #[test]
+fn tensors_beyond_the_address_space_are_memory_errors() {
+    for shape in [[1usize << 40, 1 << 40], [1 << 25, 1 << 25]] {
+        let error = Tensor::zeros(shape, DType::F32).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Memory, "{error}");
+    }
+}
+
+#[test]
 fn negative_indices_count_from_the_end() {
     let x = matrix();
     agree!((x) => x.at_axis(-1, 0), [3], [4, 5, 6]);
