@@ -145,6 +145,8 @@ mod compiled;
 mod containers;
 mod donation;
 mod expr;
+#[cfg(feature = "import")]
+pub mod import;
 pub mod initializers;
 #[cfg(feature = "io")]
 pub mod io;
@@ -227,8 +229,6 @@ pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 #[doc(hidden)]
 pub use nxla_grad as gradient;
-#[cfg(feature = "import")]
-pub use nxla_import as import;
 pub use nxla_split as split;
 #[doc(hidden)]
 pub use nxla_tensor as host;

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Program};
-use nxla_runtime::called_once;
+use nxla_runtime::{Ids, Trace, VectorAxes, called_once};
 
 use crate::Result;
 use crate::apply::build_ids;
@@ -34,11 +34,21 @@ pub fn call_program(program: &Program, arguments: &[Expr]) -> Vec<Expr> {
         check_types(graph, program, ids)?;
         Ok(program.inline(graph, ids)?.into_iter().collect())
     });
-    match build_ids("call_program", trace, location, arguments, &mut inline) {
+    let built = build_ids("call_program", trace, location, arguments, &mut inline);
+    results_or_failed(trace, built, program.outputs().len())
+}
+
+/// Returns built nodes as expressions, or this number of failed expressions after an error.
+pub(crate) fn results_or_failed(
+    trace: &Trace,
+    built: Option<(Ids, VectorAxes)>,
+    count: usize,
+) -> Vec<Expr> {
+    match built {
         Some((ids, vectors)) => {
             ids.into_iter().map(|id| Expr::of_node(trace.clone(), id, vectors.clone())).collect()
         }
-        None => program.outputs().iter().map(|_| Expr::new_failed(trace)).collect(),
+        None => (0..count).map(|_| Expr::new_failed(trace)).collect(),
     }
 }
 

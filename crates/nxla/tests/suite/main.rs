@@ -18,6 +18,8 @@ mod control;
 mod donation;
 mod elementwise;
 mod examples;
+#[cfg(feature = "import")]
+mod import;
 mod initializers;
 #[cfg(feature = "io")]
 mod io;
