@@ -71,13 +71,15 @@ pub enum ImportErrorKind {
 }
 
 /// The error of the readers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ImportError {
     /// The name of the format, such as `StableHLO`.
     pub format: &'static str,
     /// The reason.
     pub kind: ImportErrorKind,
 }
+
+nxla_tensor::debug_as_message!(ImportError);
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

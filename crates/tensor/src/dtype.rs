@@ -89,12 +89,14 @@ pub enum Kind {
 }
 
 /// A string that is not the name of a dtype.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("dtype: must be one of {}; got {given:?}", accepted_names())]
 pub struct DTypeParseError {
     /// The string.
     pub given: String,
 }
+
+crate::debug_as_message!(DTypeParseError);
 
 /// The names of other libraries for the same types, in the order of the error message.
 const ALIASES: [(&str, DType); 22] = [

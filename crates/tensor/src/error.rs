@@ -4,8 +4,34 @@ use crate::dtype::DType;
 use crate::names::NamesError;
 use crate::shape::{Shape, ShapeError};
 
+/// Implements `Debug` of an error by its message, which a `main` that returns the error prints.
+///
+/// ```
+/// struct Missing;
+///
+/// impl std::fmt::Display for Missing {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("the file is missing")
+///     }
+/// }
+///
+/// nxla_tensor::debug_as_message!(Missing);
+/// assert_eq!(format!("{Missing:?}"), "the file is missing");
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_as_message {
+    ($error:ty) => {
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
 /// An error of building or reading a host tensor.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorError {
     /// The number of bytes does not fit the type and shape.
@@ -109,3 +135,5 @@ pub enum TensorError {
     #[error(transparent)]
     Names(#[from] NamesError),
 }
+
+crate::debug_as_message!(TensorError);

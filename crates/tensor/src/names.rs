@@ -27,7 +27,7 @@ pub type AxisName = Arc<str>;
 pub struct Names(Arc<[Option<AxisName>]>);
 
 /// An error of axis names.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NamesError {
     /// Corresponding axes have different names.
     #[error("cannot merge name {left} on axis {left_axis} with name {right} on axis {right_axis}")]
@@ -64,6 +64,8 @@ pub enum NamesError {
         rank: usize,
     },
 }
+
+crate::debug_as_message!(NamesError);
 
 impl Names {
     /// Creates names for axes in order. A name may repeat; see [`Names::check_unique`].

@@ -77,7 +77,7 @@ impl fmt::Display for Number {
 }
 
 /// A host integer that no dtype can represent.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// The integer is outside of both `s64` and `u64`.
     #[error("integer {value} fits neither s64 nor u64")]
@@ -96,6 +96,8 @@ pub enum NumberError {
         kind: &'static str,
     },
 }
+
+crate::debug_as_message!(NumberError);
 
 impl Number {
     /// Returns the dtype of a scalar without a tensor: `pred` for booleans, `f32` for floats, `c64`

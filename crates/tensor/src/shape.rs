@@ -35,7 +35,7 @@ impl Clone for Shape {
 }
 
 /// An error of shapes and axes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     /// Two shapes differ along an axis where neither size is 1.
     #[error("cannot broadcast shapes {left:?} and {right:?}")]
@@ -74,6 +74,8 @@ pub enum ShapeError {
         rank: usize,
     },
 }
+
+crate::debug_as_message!(ShapeError);
 
 /// The largest number of axes of a tensor, which is NumPy's limit.
 pub const MAX_RANK: usize = 64;

@@ -32,7 +32,7 @@ const MAGIC: [u8; 4] = *b"nxla";
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + blake3::OUT_LEN;
 
 /// An error in the bytes of a program.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SerializeError {
     /// The bytes do not start like a serialized program.
     #[error("the bytes are not a serialized program")]
@@ -118,6 +118,8 @@ pub enum SerializeError {
         why: &'static str,
     },
 }
+
+nxla_tensor::debug_as_message!(SerializeError);
 
 /// Returns the name of the first note, in the program or in its regions, whose value stays in this
 /// process ([`Note::Host`](crate::Note::Host)). Readers refuse the bytes of such a program.

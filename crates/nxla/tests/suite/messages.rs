@@ -29,6 +29,20 @@ fn debug_prints_messages_and_alternate_debug_fields() {
 }
 
 #[test]
+fn errors_of_other_layers_print_messages() {
+    fn assert_prints<T>(result: Result<T, impl std::error::Error>) {
+        let error = result.err().unwrap();
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
+    assert_prints(Tensor::new(vec![1, 2], [3]));
+    assert_prints("f33".parse::<DType>());
+    assert_prints(nxla::graph::serialize::from_bytes(b"ELF"));
+    assert_prints(nxla::host::Number::Int(1 << 64).default_dtype());
+    #[cfg(feature = "import")]
+    assert_prints(nxla::import::stablehlo::input_types("no module"));
+}
+
+#[test]
 fn settings_are_checked_before_the_function_is_traced() {
     let untraced = |_: Expr| -> Expr { panic!("the function is traced") };
     let wrong = jit(untraced).compiler("evaluator").set("speed", 11);
