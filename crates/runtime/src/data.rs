@@ -13,7 +13,8 @@ const FITS: &str = "the shape has as many elements as there are";
 
 /// An item of a list that becomes a tensor: a number or an array.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is neither a number nor an array of numbers",
+    message = "`{Self}` is neither an element type of tensors nor an array of elements",
+    note = "convert `usize` to an integer of a fixed width, such as `i64`",
     note = "convert a list of rows with `Tensor::new(rows.concat(), [rows.len(), columns])`"
 )]
 pub trait Nested: sealed::Sealed + Copy {

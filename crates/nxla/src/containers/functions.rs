@@ -69,7 +69,12 @@ where
             your structs",
     note = "pass more than twelve arguments as one tuple or struct",
     note = "call a jitted function inside the function with `Jit::join`, which returns expressions; \
-            `Jit::call` returns tensors"
+            `Jit::call` returns tensors",
+    note = "return `nxla::Result` from a fallible function, and convert other errors with \
+            `Error::user`",
+    note = "write `Expr::of(&w).dot(x)` for a captured tensor `w`: the methods of `Tensor` compute \
+            eagerly",
+    note = "write a function without arguments as `|(): ()| …`"
 )]
 pub trait Function<Inputs> {
     /// The number of arguments.

@@ -324,7 +324,8 @@ impl<L: Clone> Leaves<L> {
     message = "`{Self}` is not a container of `{L}`",
     note = "derive `nxla::Container` for your struct, which must be generic in its leaves: \
             `struct Layer<T> {{ weights: T }}`",
-    note = "mark a field without tensors with `#[container(skip)]`"
+    note = "mark a field without tensors with `#[container(skip)]`",
+    note = "convert a scalar with `Expr::of(1.0)` in a trace and `Tensor::from(1.0)` elsewhere"
 )]
 #[doc(alias = "pytree")]
 pub trait Tree<L>: Sized {
@@ -496,7 +497,8 @@ pub trait Tree<L>: Sized {
     message = "`{Self}` is not a container of expressions",
     note = "derive `nxla::Container` for your struct, which must be generic in its leaves: \
             `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
-    note = "mark a field without tensors with `#[container(skip)]`"
+    note = "mark a field without tensors with `#[container(skip)]`",
+    note = "convert a scalar or a tensor to an expression: `Expr::of(1.0)`"
 )]
 #[doc(alias = "pytree")]
 pub trait Container: Tree<Expr> {

@@ -223,6 +223,11 @@ impl From<NewAxis> for Index {
 /// assert_eq!(x.at((0, NewAxis, 2))?.shape()[..], [1]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither an index nor a tuple of indices",
+    note = "write the indices of several axes as a tuple: `x.at((0, 1..))`",
+    note = "select a list of positions along one axis with `x.take(Tensor::from(list), axis)`"
+)]
 pub trait Indices: sealed::Sealed {
     /// Returns the indices in the order of the axes.
     fn indices(self) -> Vec<Index>;
