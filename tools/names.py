@@ -15,7 +15,7 @@ RELATIVE = {"Graph": "crate::graph::Graph"}
 
 #: Methods of `Tensor` and `Expr` that belong to the types to which these types dereference.
 DEREFERENCED = {
-    "Tensor": {"deallocate", "device", "first", "names", "to_vec", "ty"},
+    "Tensor": {"deallocate", "device", "first", "names", "ty"},
     "Expr": {"dtype", "id", "shape"},
 }
 

@@ -233,7 +233,7 @@ def test_item_assignment_error_suggests_put_slice():
         ),
         (
             lambda: nx.pad_outer([1, 2], 0, [(1, 1), (1, 1)]),
-            r"^pad_outer: padding: expected 1 entries for s32\[2\]; got 2",
+            r"^pad_outer: padding: expected 1 entry for s32\[2\]; got 2",
         ),
         (
             lambda: nx.random.beta_split(nx.random.key(0), nx.ones(2), nx.ones(3)),

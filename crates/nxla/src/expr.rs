@@ -132,7 +132,7 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self::with_vectors(trace, id, VectorAxes::NONE)
+        Self::checked("Expr::new", trace, id, VectorAxes::NONE)
     }
 
     /// Creates an expression for the node `id` of a trace whose leading axes are vectorized. The trace
@@ -152,6 +152,11 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
+        Self::checked("Expr::with_vectors", trace, id, vectors)
+    }
+
+    #[track_caller]
+    fn checked(function: &str, trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         // Operations reject the expressions of a finished trace, which has no graph.
         let invalid = trace.read(|graph| {
             if id.index() >= graph.len() {
@@ -168,7 +173,7 @@ impl Expr {
         });
         match invalid.flatten() {
             Some(why) => {
-                let error = Error::Arguments { function: "Expr::new".into(), why };
+                let error = Error::Arguments { function: function.into(), why };
                 trace.fail(Location::caller(), error);
                 Self::new_failed(&trace)
             }

@@ -58,11 +58,9 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error if the number of elements differs from the size of the shape.
-    pub fn new<T: ListElement>(
-        elements: Vec<T>,
-        shape: impl Into<Shape>,
-    ) -> Result<Self, TensorError> {
-        runtime::RawTensor::new(elements, shape).map(Self)
+    pub fn new<T: ListElement>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self> {
+        let tensor = runtime::RawTensor::new(elements, shape);
+        tensor.map(Self).map_err(|error| in_method("Tensor::new", error.into()))
     }
 
     /// Creates a scalar of a dtype. The value is cast, as by [`Scalar::cast`]: integers wrap around,
@@ -92,10 +90,30 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error if the number of names differs from the number of axes, and for equal names.
-    pub fn with_names(self, names: impl IntoNames) -> Result<Self, TensorError> {
+    pub fn with_names(self, names: impl IntoNames) -> Result<Self> {
         let names = names.into_names();
-        names.as_ref().map_or(Ok(()), Names::check_unique)?;
-        self.0.with_names(names).map(Self)
+        let unique = names.as_ref().map_or(Ok(()), Names::check_unique);
+        let named = unique.map_err(TensorError::from).and_then(|()| self.0.with_names(names));
+        named.map(Self).map_err(|error| in_method("with_names", error.into()))
+    }
+
+    /// Returns the elements in row-major order. Vectorized axes are the first axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 2, 3, 4]);
+    /// assert_eq!(x.greater(2)?.to_vec::<bool>()?, [false, false, true, true]);
+    /// let error = x.to_vec::<f32>().unwrap_err().to_string();
+    /// assert_eq!(error, "to_vec: elements: must be read as the Rust type of s32; got f32");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
+    pub fn to_vec<T: ListElement>(&self) -> Result<Vec<T>> {
+        self.0.to_vec().map_err(|error| in_method("to_vec", error))
     }
 
     /// Returns the only element as a Rust scalar.
@@ -115,7 +133,7 @@ impl Tensor {
     /// fewer elements or has vectorized axes, and for a value that `T` cannot represent: a fraction
     /// as an integer, or a complex number as a real number. Floats are rounded.
     pub fn item<T: Item>(&self) -> Result<T> {
-        let scalar = self.0.item()?;
+        let scalar = self.0.item().map_err(|error| in_method("item", error))?;
         T::of(scalar).ok_or_else(|| {
             let why = format!("value: must fit {}; got {scalar}", std::any::type_name::<T>());
             Error::Arguments { function: "item".into(), why }
@@ -207,6 +225,18 @@ impl Tensor {
     /// ```
     pub fn into_inner(self) -> runtime::RawTensor {
         self.0
+    }
+}
+
+/// Names the method in an error of host data. Errors of allocations keep their class.
+fn in_method(function: &str, error: Error) -> Error {
+    match error {
+        Error::Tensor(error)
+            if !matches!(error, TensorError::OutOfMemory { .. } | TensorError::TooLarge { .. }) =>
+        {
+            Error::Arguments { function: function.into(), why: error.to_string() }
+        }
+        error => error,
     }
 }
 

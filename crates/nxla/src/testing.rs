@@ -359,7 +359,7 @@ impl Random {
     fn like(&mut self, x: &Tensor) -> Result<Tensor> {
         let mut part = || -> Result<Tensor> {
             let numbers = (0..x.shape().size()).map(|_| self.number()).collect();
-            Tensor::new(numbers, x.shape().clone()).map_err(Error::from)
+            Tensor::new(numbers, x.shape().clone())
         };
         let whole = if x.dtype().is_complex() { part()?.complex(part()?)? } else { part()? };
         whole.as_type(x.dtype())

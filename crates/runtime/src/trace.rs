@@ -10,7 +10,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
+use nxla_expr::{Error as ExprError, ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 use nxla_tensor::TensorError;
 use rustc_hash::FxHashMap;
 
@@ -469,6 +469,19 @@ impl Trace {
         self.lock().failure.as_ref().map(ToString::to_string)
     }
 
+    /// The message of the first error of an operator without its line, and the line. The error stays
+    /// in the trace.
+    fn failure(&self) -> Option<(String, Option<Line>)> {
+        Some(match self.lock().failure.as_ref()? {
+            Error::Expr(error) => {
+                let unplaced = ExprError { line: None, ..error.clone() };
+                (unplaced.to_string(), error.line.clone())
+            }
+            Error::Operation { line, error } => (error.to_string(), Some(line.clone())),
+            error => (error.to_string(), None),
+        })
+    }
+
     /// Returns `true` if an operator has failed.
     pub fn has_failed(&self) -> bool {
         self.lock().failure.is_some()
@@ -496,8 +509,10 @@ pub(crate) fn finished_trace_error() -> Error {
 }
 
 fn foreign(expr: &RawExpr) -> Error {
-    if let Some(why) = expr.trace().why_failed().filter(|_| expr.has_failed()) {
-        return Error::Expr(ErrorKind::Trace(why).of("trace"));
+    if let Some((why, line)) = expr.trace().failure().filter(|_| expr.has_failed()) {
+        let mut error = ErrorKind::Trace(why).of("trace");
+        error.line = line;
+        return Error::Expr(error);
     }
     let why = "a value of another trace is used here; pass it as an argument instead";
     let mut error = ErrorKind::Trace(why.into()).of("trace");

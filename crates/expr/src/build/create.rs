@@ -214,10 +214,20 @@ impl Graph {
     /// Creates `start, start + step, …` up to and excluding `stop`.
     ///
     /// # Errors
-    /// Returns an error for a step of 0 or the dtype `pred`.
+    /// Returns an error for ends that are not finite, a step of 0 or NaN, or the dtype `pred`.
     pub fn arange(&mut self, start: f64, stop: f64, step: f64, dtype: DType) -> Result<ExprId> {
-        if step == 0.0 || !(stop - start).is_finite() {
-            let why = format!("must not be 0, with finite ends; got {start}, {stop}, {step}");
+        for (argument, end) in [("start", start), ("stop", stop)] {
+            if !end.is_finite() {
+                let why = format!("must be finite; got {end}");
+                return Err(self.invalid("arange", argument, why));
+            }
+        }
+        if !(stop - start).is_finite() {
+            let why = format!("must be a finite distance from start; got {start} and {stop}");
+            return Err(self.invalid("arange", "stop", why));
+        }
+        if step == 0.0 || step.is_nan() {
+            let why = format!("must not be 0 or NaN; got {step}");
             return Err(self.invalid("arange", "step", why));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]

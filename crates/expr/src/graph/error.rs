@@ -47,7 +47,10 @@ pub enum ErrorKind {
     Axis { axis: i64, ty: Box<TensorType> },
     #[error("{argument}: must be distinct; got axis {axis} twice")]
     DuplicateAxis { argument: &'static str, axis: usize },
-    #[error("{argument}: expected {expected} entries for {ty}; got {found}")]
+    #[error(
+        "{argument}: expected {expected} {} for {ty}; got {found}",
+        if *expected == 1 { "entry" } else { "entries" }
+    )]
     Count { argument: &'static str, expected: usize, found: usize, ty: Box<TensorType> },
     #[error("operands: expected {expected}; got {found}")]
     Arity { expected: String, found: usize },

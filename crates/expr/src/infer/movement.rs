@@ -99,8 +99,9 @@ fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {
         spread.and_then(|size| check::padded_size(size, padding.low, padding.high)).ok_or_else(
             || {
                 let Padding { low, high, interior } = padding;
+                let inside = if *interior == 0 { String::new() } else { format!(", {interior}") };
                 let why = format!(
-                    "must leave a valid size; got ({low}, {high}, {interior}) for axis {axis} of {x}"
+                    "must leave a valid size; got ({low}, {high}{inside}) for axis {axis} of {x}"
                 );
                 ErrorKind::invalid("padding", why)
             },

@@ -23,11 +23,11 @@ fn slices() {
     );
     assert_eq!(
         slice("f32[6]", &[0, 0], &[1], None),
-        "slice: starts: expected 1 entries for f32[6]; got 2"
+        "slice: starts: expected 1 entry for f32[6]; got 2"
     );
     assert_eq!(
         slice("f32[6]", &[0], &[], None),
-        "slice: lengths: expected 1 entries for f32[6]; got 0"
+        "slice: lengths: expected 1 entry for f32[6]; got 0"
     );
     assert_eq!(
         slice("f32[6]", &[0], &[1], Some(&[0])),

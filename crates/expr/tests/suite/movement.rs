@@ -20,7 +20,7 @@ fn reshape_keeps_the_size_and_drops_names() {
     );
     assert_eq!(
         outcome(&["f32[6]"], |g, x| g.reshape_named(x[0], [6], names())),
-        "reshape: names: expected 1 entries for f32[6]; got 2"
+        "reshape: names: expected 1 entry for f32[6]; got 2"
     );
 }
 
@@ -132,7 +132,7 @@ fn broadcast_aligns_or_maps_axes() {
     );
     assert_eq!(
         outcome(&x, |g, x| g.broadcast(x[0], [3, 2], Some(&[0, 1]))),
-        "broadcast: axes: expected 1 entries for f32[x: 3]; got 2"
+        "broadcast: axes: expected 1 entry for f32[x: 3]; got 2"
     );
     assert_eq!(
         outcome(&["f32[2][3]"], |g, x| g.broadcast(x[0], [3, 2], Some(&[1, 0]))),
@@ -157,7 +157,7 @@ fn pad_sizes() {
     assert_eq!(pad("s32[3]", Padding::NONE), "f32[3]");
     assert_eq!(
         pad("f32[3]", Padding { low: -2, high: -2, interior: 0 }),
-        "pad: padding: must leave a valid size; got (-2, -2, 0) for axis 0 of f32[3]"
+        "pad: padding: must leave a valid size; got (-2, -2) for axis 0 of f32[3]"
     );
     assert_eq!(
         outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[Padding::NONE])),
@@ -169,7 +169,7 @@ fn pad_sizes() {
     );
     assert_eq!(
         outcome(&["f32[3]", "f32"], |g, x| g.pad(x[0], x[1], &[])),
-        "pad: padding: expected 1 entries for f32[3]; got 0"
+        "pad: padding: expected 1 entry for f32[3]; got 0"
     );
 }
 

@@ -70,7 +70,7 @@ fn option_lengths_are_checked() {
     let valid = WindowOptions::default();
     assert_eq!(
         window_sums("f32[2]", &[1, 1], &valid),
-        "window_sum: dimensions: expected 1 entries for f32[2]; got 2"
+        "window_sum: dimensions: expected 1 entry for f32[2]; got 2"
     );
     assert_eq!(
         window_sums("f32[2]", &[0], &valid),
@@ -83,7 +83,7 @@ fn option_lengths_are_checked() {
     );
     assert_eq!(
         window_sums("f32[2]", &[1], &strides),
-        "window_sum: strides: expected 1 entries for f32[2]; got 2"
+        "window_sum: strides: expected 1 entry for f32[2]; got 2"
     );
     let dilations = WindowOptions { dilations: Some(vec![0]), ..valid.clone() };
     assert_eq!(
@@ -107,7 +107,7 @@ fn option_lengths_are_checked() {
     );
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.window_mean(x[0], &[2, 2], &WindowOptions::default())),
-        "window_sum: dimensions: expected 1 entries for f32[2]; got 2"
+        "window_sum: dimensions: expected 1 entry for f32[2]; got 2"
     );
 }
 

@@ -110,9 +110,13 @@ pub fn save<C: Tree<Tensor>>(file: impl AsRef<Path>, container: &C) -> Result<()
 /// Returns [`Error::Arguments`] for another suffix, [`Error::File`] if the file cannot be read, and
 /// [`Error::Format`] for damaged data or an unsupported dtype.
 pub fn load(file: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
-    let file = file.as_ref();
-    let format = Format::of("load", file)?;
-    let data = fs::read(file).map_err(|error| in_file("load", file, error))?;
+    read("load", file.as_ref())
+}
+
+/// Reads the tensors of a file for a function.
+fn read(function: &str, file: &Path) -> Result<BTreeMap<String, Tensor>> {
+    let format = Format::of(function, file)?;
+    let data = fs::read(file).map_err(|error| in_file(function, file, error))?;
     let tensors = match format {
         Format::Npy => from_npy(&data).map(|x| BTreeMap::from([(WHOLE.to_owned(), x)])),
         Format::Npz => from_npz(&data),
@@ -120,7 +124,7 @@ pub fn load(file: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
     };
     tensors.map_err(|error| match error {
         Error::Format { format, why } => {
-            Error::Format { format: format!("load: {}: {format}", file.display()), why }
+            Error::Format { format: format!("{function}: {}: {format}", file.display()), why }
         }
         error => error,
     })
@@ -149,7 +153,7 @@ pub fn load(file: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
 pub fn load_into<C: Tree<Tensor>>(file: impl AsRef<Path>, container: &C) -> Result<C> {
     let file = file.as_ref();
     let wrong = |why: String| mistake("load_into", format!("{}: {why}", file.display()));
-    let mut tensors = load(file)?;
+    let mut tensors = read("load_into", file)?;
     let mut names = names("load_into", container)?.into_iter();
     let filled = container.try_map(|expected| {
         let name = names.next().expect("each leaf has a name");

@@ -205,32 +205,33 @@ methods! {
     fn weighted_histogram(x, edges, weights; density: bool) one |graph|
         graph.histogram(x, edges, Some(weights), density);
 
-    /// Returns values of the piecewise linear function through the points `(xs, ys)`, which is
+    /// Returns values of the piecewise linear function through the points `(xp, fp)`, which is
     /// constant beyond the points.
     ///
     /// ```
     /// use nxla::Tensor;
     ///
-    /// let (xs, ys) = (Tensor::from(vec![0.0f32, 1.0]), Tensor::from(vec![0.0f32, 10.0]));
-    /// let y = Tensor::from(vec![0.5f32, 2.0]).interpolate(&xs, &ys)?;
+    /// let (xp, fp) = (Tensor::from(vec![0.0f32, 1.0]), Tensor::from(vec![0.0f32, 10.0]));
+    /// let y = Tensor::from(vec![0.5f32, 2.0]).interpolate(&xp, &fp)?;
     /// assert_eq!(y.to_vec::<f32>()?, [5.0, 10.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Extrapolation::default());
+    fn interpolate(x, xp, fp) one |graph| graph.interpolate(x, xp, fp, &Extrapolation::default());
 
-    /// Applies [`interpolate`](Self::interpolate) with other values beyond the points.
+    /// Applies [`interpolate`](Self::interpolate) with the value `left` before the first point and
+    /// `right` after the last point.
     ///
     /// ```
     /// use nxla::Tensor;
     ///
-    /// let (xs, ys) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
-    /// let y = Tensor::from([-1.0f32, 0.5, 2.0]).interpolate_between(xs, ys, -7.0, 7.0)?;
+    /// let (xp, fp) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
+    /// let y = Tensor::from([-1.0f32, 0.5, 2.0]).interpolate_between(xp, fp, -7.0, 7.0)?;
     /// assert_eq!(y.to_vec::<f32>()?, [-7.0, 5.0, 7.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate_between(x, xs, ys, left, right) one |graph| {
+    fn interpolate_between(x, xp, fp, left, right) one |graph| {
         let extrapolation = Extrapolation { left: Some(left), right: Some(right), period: None };
-        graph.interpolate(x, xs, ys, &extrapolation)
+        graph.interpolate(x, xp, fp, &extrapolation)
     };
 
     /// Applies [`interpolate`](Self::interpolate) to a periodic function.
@@ -238,13 +239,11 @@ methods! {
     /// ```
     /// use nxla::Tensor;
     ///
-    /// let (xs, ys) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
-    /// let y = Tensor::from([0.5f32, 2.5]).interpolate_periodic(xs, ys, 2.0)?;
+    /// let (xp, fp) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
+    /// let y = Tensor::from([0.5f32, 2.5]).interpolate_periodic(xp, fp, 2.0)?;
     /// assert_eq!(y.to_vec::<f32>()?, [5.0, 5.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate_periodic(x, xs, ys; period: f64) one |graph| {
-        let extrapolation = Extrapolation { period: Some(period), ..Extrapolation::default() };
-        graph.interpolate(x, xs, ys, &extrapolation)
-    };
+    fn interpolate_periodic(x, xp, fp; period: f64) one |graph|
+        graph.interpolate(x, xp, fp, &Extrapolation { period: Some(period), ..Extrapolation::default() });
 }

@@ -194,12 +194,18 @@ impl Optimizer {
         Self { invalid: self.invalid.or(Some((option, why))), ..self }
     }
 
-    /// Requires a number that is not negative.
-    fn require_not_negative(self, option: &'static str, argument: &str, value: f64) -> Self {
+    /// Requires a number that is not negative, which is the argument of an option or the option.
+    fn require_not_negative(
+        self,
+        option: &'static str,
+        argument: Option<&str>,
+        value: f64,
+    ) -> Self {
         if value >= 0.0 {
             return self;
         }
-        self.with_invalid(option, format!("{argument}: must not be negative; got {value}"))
+        let argument = argument.map_or(String::new(), |argument| format!("{argument}: "));
+        self.with_invalid(option, format!("{argument}must not be negative; got {value}"))
     }
 
     /// Returns an error if an option has an invalid value or belongs to another rule.
@@ -248,7 +254,7 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn epsilon(self, epsilon: f64) -> Self {
-        let valid = self.require_not_negative("epsilon", "epsilon", epsilon);
+        let valid = self.require_not_negative("epsilon", None, epsilon);
         match valid.rule {
             Rule::Adam { b1, b2, .. } => Self { rule: Rule::Adam { b1, b2, epsilon }, ..valid },
             Rule::Descent | Rule::Momentum { .. } | Rule::Lion { .. } => {
@@ -268,7 +274,7 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn weight_decay(self, decay: f64) -> Self {
-        Self { decay, ..self.require_not_negative("weight_decay", "decay", decay) }
+        Self { decay, ..self.require_not_negative("weight_decay", Some("decay"), decay) }
     }
 
     /// Scales all gradients down if their global norm is larger than `max_norm`: R. Pascanu et al.,
@@ -282,7 +288,7 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn clip_by_global_norm(self, max_norm: f64) -> Self {
-        let valid = self.require_not_negative("clip_by_global_norm", "max_norm", max_norm);
+        let valid = self.require_not_negative("clip_by_global_norm", Some("max_norm"), max_norm);
         Self { max_norm: Some(max_norm), ..valid }
     }
 

@@ -258,7 +258,7 @@ fn expressions_have_nodes_of_their_trace() {
             Expr::new(x.trace().clone(), ExprId::from_index(7)) + 1
         }),
         (
-            "Expr::new: vectors: must be the leading axes of s32[2]; got vectorized[row: 3]",
+            "Expr::with_vectors: vectors: must be the leading axes of s32[2]; got vectorized[row: 3]",
             |x, rows| Expr::with_vectors(x.trace().clone(), x.id().unwrap(), rows).sum(),
         ),
     ];

@@ -273,6 +273,8 @@ fn file_errors_name_function_and_path() {
     let Error::File { error: cause, .. } = &error else { panic!("{error}") };
     assert_eq!(cause.kind(), std::io::ErrorKind::NotFound);
     assert!(error.to_string().starts_with("load: ") && error.to_string().contains("none.npy: "));
+    let error = io::load_into(folder.file("none.npy"), &Tensor::from(1)).unwrap_err();
+    assert!(error.to_string().starts_with("load_into: "), "{error}");
     let error = io::save(folder.file("no/folder.npy"), &Tensor::from(1)).unwrap_err();
     assert!(error.to_string().starts_with("save: ") && error.to_string().contains("folder.npy: "));
     let file = folder.file("damaged.npz");

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 
 use crate::common::{compilers, numbers};
 use nxla::prelude::*;
+use nxla::runtime::RawTensor;
 use nxla::{
-    Choice, Covariance, Device, Draw, Error, ErrorClass, FftNorm, Norm, Options, Quantile, cond,
-    if_, runtime_call, when,
+    Choice, Covariance, Device, Draw, Error, ErrorClass, FftNorm, Norm, Options, Pool, Quantile,
+    cond, if_, runtime_call, when,
 };
 
 #[test]
@@ -16,7 +17,7 @@ fn debug_prints_messages_and_alternate_debug_fields() {
         wrong.call(Tensor::from([1.0f32, 2.0])).unwrap_err(),
         Error::Usage("of no use".into()),
         Error::Hook { name: Some("loss".into()), error: "it grows".into() },
-        Error::from(Tensor::new(vec![1, 2], [3]).unwrap_err()),
+        Error::from(RawTensor::new(vec![1, 2], [3]).unwrap_err()),
         jit(|x: Expr| x + 1).set("speed", 11).call(1).unwrap_err(),
     ];
     let names = ["Expr(", "Usage(", "Hook {", "Tensor(", "Options("];
@@ -34,7 +35,7 @@ fn errors_of_other_layers_print_messages() {
         let error = result.err().unwrap();
         assert_eq!(format!("{error:?}"), error.to_string());
     }
-    assert_prints(Tensor::new(vec![1, 2], [3]));
+    assert_prints(RawTensor::new(vec![1, 2], [3]));
     assert_prints("f33".parse::<DType>());
     assert_prints(nxla::graph::serialize::from_bytes(b"ELF"));
     assert_prints(nxla::host::Number::Int(1 << 64).default_dtype());
@@ -275,4 +276,54 @@ fn errors_inside_folds_name_the_inner_operation() {
     assert!(error.starts_with("softmax: axis: "), "{error}");
     let error = x.reduce(0.0f32, 7, |x, sum| x + sum).unwrap_err().to_string();
     assert!(error.starts_with("reduce: axis: "), "{error}");
+}
+
+#[test]
+fn messages_name_the_function_and_its_arguments() {
+    let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    let row = Tensor::from([1.0f32, 2.0]);
+    let image = Tensor::zeros([1, 1, 4, 4], DType::F32).unwrap();
+    let empty_window = Pool { window: vec![0, 2], ..Pool::default() };
+    let cases: Vec<(&str, Option<Error>)> = vec![
+        ("Tensor::new: elements: expected 4", Tensor::new(vec![1], [2, 2]).err()),
+        ("item: expected exactly one element", x.item::<f32>().err()),
+        ("to_vec: elements: must be read", x.to_vec::<u8>().err()),
+        ("with_names: operation would", x.clone().with_names(["a", "a"]).err()),
+        ("interpolate: fp: expected", row.interpolate(&row, Tensor::from([1.0f32])).err()),
+        (
+            "arange: stop: must be finite; got NaN",
+            Tensor::arange(0.0, f64::NAN, 1.0, DType::F32).err(),
+        ),
+        ("arange: step: must not be 0", Tensor::arange(0.0, 1.0, 0.0, DType::F32).err()),
+        (
+            "reshape_auto: shape: must determine all sizes for f32[2][2]; got [None, None]",
+            x.reshape_auto(&[None, None]).err(),
+        ),
+        (
+            "pad: padding: must leave a valid size; got (-5, 0) for axis 0",
+            x.pad(0, [(-5, 0), (0, 0)]).err(),
+        ),
+        ("max_pool: window: must be at least 1", image.max_pool(&empty_window).err()),
+        (
+            "irfft: operand: must have at least 2 elements",
+            Tensor::from([1.0f32]).irfft(None, 0, FftNorm::Backward).err(),
+        ),
+        ("rename: names: expected 1 entry for f32[2]", row.rename(["a", "b"]).err()),
+        (
+            "epsilon: must not be negative; got NaN",
+            nxla::optim::adam(0.1).epsilon(f64::NAN).init(&x).err(),
+        ),
+    ];
+    for (start, error) in cases {
+        let error = error.expect(start).to_string();
+        assert!(error.starts_with(start), "{error}");
+    }
+}
+
+#[test]
+fn expressions_outside_of_a_trace_are_reported_with_one_line() {
+    let outside = Expr::of(1.0);
+    let error = jit(move |x: Expr| x + &outside).call(1.0f32).unwrap_err().to_string();
+    assert!(error.contains("must be created in a traced function"), "{error}");
+    assert_eq!(error.matches("messages.rs:").count(), 1, "{error}");
 }

@@ -119,7 +119,7 @@ fn settings_without_a_meaning_are_errors() {
         ("nesterov: decay", |x| sgd(0.1).nesterov(x)),
         ("betas: b1", |x| adam(0.1).betas(x, 0.9)),
         ("betas: b2", |x| lion(0.1).betas(0.9, x)),
-        ("epsilon: epsilon", |x| adam(0.1).epsilon(-x.abs())),
+        ("epsilon", |x| adam(0.1).epsilon(-x.abs())),
         ("weight_decay: decay", |x| adamw(0.1).weight_decay(-x.abs())),
         ("clip_by_global_norm: max_norm", |x| sgd(0.1).clip_by_global_norm(-x.abs())),
     ];

@@ -135,7 +135,14 @@ impl Graph {
     ) -> Result<ExprId> {
         let op = "irfft";
         let at = self.axis(op, x, axis)?;
-        let length = length.unwrap_or(2 * self.shape(x)[at].saturating_sub(1));
+        let count = self.shape(x)[at];
+        if length.is_none() && count < 2 {
+            let why = format!(
+                "must have at least 2 elements along axis {at} without a length; got {count}"
+            );
+            return Err(self.invalid(op, "operand", why));
+        }
+        let length = length.unwrap_or(2 * count.saturating_sub(1));
         if length == 0 {
             return Err(self.invalid(op, "length", "must be at least 1; got 0"));
         }

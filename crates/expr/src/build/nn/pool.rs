@@ -74,6 +74,10 @@ impl Graph {
             all.resize(spatial + 2, 1);
             all
         };
+        if let Some(axis) = pool.window.iter().position(|&size| size == 0) {
+            let why = format!("must be at least 1; got 0 for spatial axis {axis}");
+            return Err(self.invalid("pool", "window", why));
+        }
         let strides = pool.strides.as_ref().unwrap_or(&pool.window);
         if strides.len() != spatial {
             let why = format!(
