@@ -44,6 +44,7 @@ const TRUNCATED: f64 = 0.879_625_661_034_239_8;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[must_use]
 pub struct Initializer {
     rule: Rule,
     /// The axes of inputs and outputs, if they are not the default ones.
@@ -296,7 +297,6 @@ impl Initializer {
     /// assert!((stack.standard_deviation((), 0)?.item::<f64>()? - expected).abs() < 0.001);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    #[must_use]
     pub fn axes(self, inputs: i64, outputs: i64) -> Self {
         Self { axes: Some([inputs, outputs]), ..self }
     }

@@ -37,6 +37,7 @@ use nxla_tensor::broadcast_shapes;
 /// assert_eq!(root.call(-4.0f32)?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a conditional that runs only for its effects"]
 #[track_caller]
 pub fn cond<C: Container>(
     predicate: impl Operand,
@@ -57,6 +58,7 @@ pub fn cond<C: Container>(
 /// assert_eq!(f.call(1)?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a conditional that runs only for its effects"]
 #[track_caller]
 pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C {
     let chosen = when(predicate, then);
@@ -333,6 +335,7 @@ methods! {
 /// assert!(program.to_string().contains("a wave"));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use]
 #[track_caller]
 pub fn annotate<C: Container>(value: C, note: &str) -> C {
     annotate_at(value, note, Location::caller())
@@ -373,6 +376,7 @@ pub(crate) fn annotate_at<C: Container>(
 /// assert_eq!(found, Some(&Note::Int(3)));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use]
 #[track_caller]
 pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
     let notes = notes.into();
@@ -394,6 +398,7 @@ pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[doc(alias = "composite")]
+#[must_use = "write `let _ = …` for a block that runs only for its effects"]
 #[track_caller]
 pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnce(I) -> C) -> C {
     composite(Location::caller(), inputs, body, |graph, open, results| {
@@ -471,6 +476,7 @@ fn composite<I: Container, C: Container>(
 /// ```
 #[track_caller]
 #[doc(alias = "custom_vjp")]
+#[must_use]
 pub fn custom_grad<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(C) -> I) -> C {
     custom_rule(RuleFor::Cotangents, value, inputs, rule)
 }
@@ -487,6 +493,7 @@ pub fn custom_grad<C: Container, I: Container>(value: C, inputs: &I, rule: impl 
 /// assert_eq!(jit(grad(move |x: Expr| straight(x) * 3)).call(7.2f32)?.item::<f64>()?, 3.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use]
 #[track_caller]
 pub fn custom_jvp<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(I) -> C) -> C {
     custom_rule(RuleFor::Tangents, value, inputs, rule)

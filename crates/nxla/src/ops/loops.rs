@@ -36,6 +36,7 @@ use nxla_runtime::vectors::loops::{Iteration, LoopFunctions, LoopResults, Rows, 
 /// assert_eq!(digits.call(2024)?.item::<f64>()?, 4.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn while_loop<S: Container>(
     initial: S,
@@ -60,6 +61,7 @@ pub fn while_loop<S: Container>(
 /// assert_eq!(jit(grad(halved)).call(0.0f64)?.item::<f64>()?, 0.5f64.powi(64));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn while_loop_with<S: Container>(
     replay: Replay,
@@ -182,6 +184,7 @@ fn nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
 /// assert_eq!(factorial.call(5)?.item::<f64>()?, 120.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn fori<S: Container>(
     lower: impl Operand,
@@ -202,6 +205,7 @@ pub fn fori<S: Container>(
 /// assert_eq!(jit(grad(cube)).call(2.0f32)?.item::<f32>()?, 12.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn fori_with<S: Container>(
     replay: Replay,
@@ -256,6 +260,7 @@ fn first_count(function: &str, lower: &impl Operand, upper: &impl Operand) -> Ex
 /// assert_eq!(before.to_vec::<i32>()?, [0, 1, 3]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn scan<C: Container, X: Container, Y: Container>(
     initial: C,
@@ -277,6 +282,7 @@ pub fn scan<C: Container, X: Container, Y: Container>(
 /// assert_eq!(sums.call(Tensor::from([1, 2, 3]))?.item::<i32>()?, 6);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn scan_with<C: Container, X: Container, Y: Container>(
     replay: Replay,
@@ -313,6 +319,7 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
 /// assert_eq!(powers.call(3)?.to_vec::<i32>()?, [1, 3, 9, 27]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn scan_times<C: Container, Y: Container>(
     steps: usize,
@@ -430,6 +437,7 @@ fn zeros_of(
 /// assert_eq!(norms.call(rows)?.to_vec::<i32>()?, [5, 25]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
 pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) -> Y {
     scan((), xs, |(), x| ((), function(x))).1

@@ -70,6 +70,7 @@ pub struct State<C, T> {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
+#[must_use]
 pub struct Optimizer {
     rule: Rule,
     rate: Schedule,
@@ -153,7 +154,6 @@ impl Optimizer {
     /// ```
     ///
     /// The factor is at least 0 and at most 1. For another factor, `init` and `step` return an error.
-    #[must_use]
     pub fn momentum(self, decay: f64) -> Self {
         self.with_momentum("momentum", decay, false)
     }
@@ -169,7 +169,6 @@ impl Optimizer {
     /// ```
     ///
     /// The factor is at least 0 and at most 1, as for [`momentum`](Self::momentum).
-    #[must_use]
     pub fn nesterov(self, decay: f64) -> Self {
         self.with_momentum("nesterov", decay, true)
     }
@@ -225,7 +224,6 @@ impl Optimizer {
     ///
     /// assert_eq!(optim::adam(0.1).betas(0.9, 0.999), optim::adam(0.1));
     /// ```
-    #[must_use]
     pub fn betas(self, b1: f64, b2: f64) -> Self {
         for (argument, factor) in [("b1", b1), ("b2", b2)] {
             if !(0.0..1.0).contains(&factor) {
@@ -252,7 +250,6 @@ impl Optimizer {
     ///
     /// assert_eq!(optim::adam(0.1).epsilon(1e-8), optim::adam(0.1));
     /// ```
-    #[must_use]
     pub fn epsilon(self, epsilon: f64) -> Self {
         let valid = self.require_not_negative("epsilon", None, epsilon);
         match valid.rule {
@@ -272,7 +269,6 @@ impl Optimizer {
     ///
     /// assert_ne!(optim::sgd(0.1).weight_decay(0.01), optim::sgd(0.1));
     /// ```
-    #[must_use]
     pub fn weight_decay(self, decay: f64) -> Self {
         Self { decay, ..self.require_not_negative("weight_decay", Some("decay"), decay) }
     }
@@ -286,7 +282,6 @@ impl Optimizer {
     ///
     /// assert_ne!(optim::sgd(0.1).clip_by_global_norm(1.0), optim::sgd(0.1));
     /// ```
-    #[must_use]
     pub fn clip_by_global_norm(self, max_norm: f64) -> Self {
         let valid = self.require_not_negative("clip_by_global_norm", Some("max_norm"), max_norm);
         Self { max_norm: Some(max_norm), ..valid }

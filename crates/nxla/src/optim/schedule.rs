@@ -19,6 +19,7 @@ use crate::expr::Expr;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
+#[must_use]
 pub struct Schedule(Kind);
 
 #[derive(Clone, PartialEq, Debug)]
@@ -99,7 +100,6 @@ impl Schedule {
     /// assert_eq!(rates.call(Tensor::from([0, 1, 2, 4]))?.to_vec::<f32>()?, [0.0, 0.5, 1.0, 0.5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    #[must_use]
     pub fn then(self, steps: u32, second: Schedule) -> Self {
         Schedule(Kind::Joined { first: Box::new(self), steps, second: Box::new(second) })
     }

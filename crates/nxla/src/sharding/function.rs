@@ -57,6 +57,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// assert_eq!(double.call(&x)?.parts()[1].to_vec::<i32>()?, [8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[must_use]
     pub fn over(self, mesh: &Mesh) -> ShardedFunction<F, Inputs> {
         ShardedFunction { jit: self, mesh: mesh.clone(), rule: None, known: Mutex::default() }
     }

@@ -57,6 +57,7 @@ use crate::ops::annotate_at;
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.gather()?.item::<i32>()?, 20);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[must_use]
 #[track_caller]
 pub fn with_sharding_constraint<C: Container>(value: C, sharding: &Sharding) -> C {
     let location = Location::caller();
