@@ -357,13 +357,14 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     #[must_use]
     pub fn split(self) -> (Sender<X>, Receiver<S, Y>) {
         let Stream { shared, abandon, types: _ } = self;
-        let close = CloseOnDrop(shared.stream.clone());
+        let close = Arc::new(CloseOnDrop(shared.stream.clone()));
         let sender = Sender { shared: shared.clone(), _close: close, types: PhantomData };
         (sender, Receiver { shared, _abandon: abandon, types: PhantomData })
     }
 }
 
-/// The sending half of a stream. Dropping it ends the input.
+/// The sending half of a stream, which several threads can use by clones. Dropping the last clone ends
+/// the input.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -379,8 +380,15 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 /// ```
 pub struct Sender<X> {
     shared: Shared,
-    _close: CloseOnDrop,
+    _close: Arc<CloseOnDrop>,
     types: PhantomData<fn(X)>,
+}
+
+impl<X> Clone for Sender<X> {
+    fn clone(&self) -> Self {
+        let Self { shared, _close: close, types } = self;
+        Self { shared: shared.clone(), _close: close.clone(), types: *types }
+    }
 }
 
 impl<X> fmt::Debug for Sender<X> {

@@ -5,6 +5,7 @@
 //! devices are an error, because an implicit move would hide its cost.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::pjrt;
@@ -191,6 +192,15 @@ impl Device {
                     && (buffer.client() == client || original(buffer.client()) == *client)
             }
         }
+    }
+}
+
+impl FromStr for Device {
+    type Err = Error;
+
+    /// Returns the device with a name; see [`Device::from_name`].
+    fn from_str(name: &str) -> Result<Self> {
+        Self::from_name(name)
     }
 }
 

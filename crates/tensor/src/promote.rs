@@ -16,6 +16,9 @@
 
 use std::fmt;
 
+use half::{bf16, f16};
+use num_complex::Complex;
+
 use crate::dtype::{DType, Kind};
 use crate::scalar::Scalar;
 
@@ -62,6 +65,26 @@ from_numbers! {
     isize => Int as i128;
     f32 => Float as f64;
     f64 => Float as f64;
+}
+
+macro_rules! from_narrow_floats {
+    ($($ty:ty)*) => {
+        $(
+            impl From<$ty> for Number {
+                fn from(number: $ty) -> Number {
+                    Number::Float(number.to_f64())
+                }
+            }
+        )*
+    };
+}
+
+from_narrow_floats!(bf16 f16);
+
+impl<T: Into<f64>> From<Complex<T>> for Number {
+    fn from(number: Complex<T>) -> Number {
+        Number::Complex(number.re.into(), number.im.into())
+    }
 }
 
 impl fmt::Display for Number {

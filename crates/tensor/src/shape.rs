@@ -265,6 +265,13 @@ impl<const N: usize> From<&[usize; N]> for Shape {
     }
 }
 
+/// The shape of a vector.
+impl From<usize> for Shape {
+    fn from(size: usize) -> Shape {
+        Shape::from([size])
+    }
+}
+
 impl FromIterator<usize> for Shape {
     fn from_iter<I: IntoIterator<Item = usize>>(dims: I) -> Shape {
         Shape(dims.into_iter().collect())

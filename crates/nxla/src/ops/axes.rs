@@ -50,10 +50,16 @@ impl From<&str> for Axis {
     }
 }
 
+impl From<String> for Axis {
+    fn from(name: String) -> Self {
+        Axis::Name(name)
+    }
+}
+
 /// Implements the conversions of an axis to a type with the constructor `axis`.
 macro_rules! from_axis {
     ($type:ident) => {
-        from_axis!($type: i64 i32 usize &str Axis);
+        from_axis!($type: i64 i32 usize &str String Axis);
     };
     ($type:ident: $($axis:ty)+) => {
         $(

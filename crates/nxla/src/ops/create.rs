@@ -66,7 +66,7 @@ makers! {
         |graph| graph.arange(start, stop, step, dtype);
 
     /// Returns a tensor filled with one value. Integer dtypes truncate floats; a number outside of
-    /// the range of an integer dtype is an error.
+    /// the range of an integer dtype and a complex number for a real dtype are errors.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -108,6 +108,10 @@ fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::
     let value = number.to_scalar().map_err(|error| refused(graph, error))?;
     if !number.fits(ty.dtype) {
         let why = format!("must fit {}; got {number}", ty.dtype);
+        return Err(graph.error("full", ErrorKind::invalid("value", why)));
+    }
+    if matches!(number, Number::Complex(..)) && !ty.dtype.is_complex() {
+        let why = format!("must be a real number for {}; got {number}", ty.dtype);
         return Err(graph.error("full", ErrorKind::invalid("value", why)));
     }
     let keeps = ty.dtype.is_float() || ty.dtype.is_complex();

@@ -9,6 +9,28 @@ macro_rules! metadata {
     ($($of:ty)*) => {
         $(
             impl $of {
+                /// Returns the number of axes.
+                ///
+                /// ```
+                /// use nxla::Tensor;
+                ///
+                /// assert_eq!(Tensor::from([[1, 2, 3]]).rank(), 2);
+                /// ```
+                pub fn rank(&self) -> usize {
+                    self.shape().rank()
+                }
+
+                /// Returns the number of elements.
+                ///
+                /// ```
+                /// use nxla::Tensor;
+                ///
+                /// assert_eq!(Tensor::from([[1, 2, 3], [4, 5, 6]]).size(), 6);
+                /// ```
+                pub fn size(&self) -> usize {
+                    self.shape().size()
+                }
+
                 /// Returns the index of an axis.
                 ///
                 /// ```

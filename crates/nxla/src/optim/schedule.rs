@@ -37,6 +37,12 @@ impl From<f64> for Schedule {
     }
 }
 
+impl From<f32> for Schedule {
+    fn from(rate: f32) -> Self {
+        Schedule::from(f64::from(rate))
+    }
+}
+
 impl Schedule {
     /// Changes linearly from one rate to another, and then stays constant.
     ///

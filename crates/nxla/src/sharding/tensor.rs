@@ -149,6 +149,13 @@ impl fmt::Debug for ShardedTensor {
     }
 }
 
+impl fmt::Display for ShardedTensor {
+    /// Writes the type, the sharding and the ranges on each device, as `{:?}` does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 /// An argument for a tensor of a function over a mesh: a sharded tensor is not moved, and another
 /// tensor is copied to every device.
 ///

@@ -230,3 +230,21 @@ fn full_rejects_numbers_out_of_range() {
     assert_eq!(numbers(&Tensor::full([1], 5, DType::Pred).unwrap()), [1.0]);
     assert_eq!(numbers(&Tensor::full([1], 2.5, DType::S8).unwrap()), [2.0]);
 }
+
+#[test]
+fn values_of_other_types_convert() {
+    let half = nxla::f16::from_f32(0.5);
+    assert_eq!(numbers(&Tensor::full(2, half, DType::F16).unwrap()), [0.5, 0.5]);
+    assert_eq!(numbers(&Tensor::full(1, nxla::bf16::from_f32(0.5), DType::F32).unwrap()), [0.5]);
+    let complex = nxla::Complex::new(1.0f32, 2.0);
+    let full = Tensor::full(1, complex, DType::C64).unwrap();
+    assert_eq!(full.item::<nxla::Complex<f32>>().unwrap(), complex);
+    let error = Tensor::full(1, complex, DType::F32).unwrap_err().to_string();
+    assert!(error.starts_with("full: value: must be a real number for f32"), "{error}");
+    let x = Tensor::from([[1, 2, 3], [4, 5, 6]]).with_names(["row", "column"]).unwrap();
+    assert_eq!((x.rank(), x.size()), (2, 6));
+    assert_eq!(numbers(&x.sum_over(String::from("row")).unwrap()), [5.0, 7.0, 9.0]);
+    assert_eq!(numbers(&x.cumulative_sum(String::from("row")).unwrap())[3..], [5.0, 7.0, 9.0]);
+    assert_eq!("host".parse::<nxla::Device>().unwrap(), nxla::Device::HOST);
+    assert_eq!(nxla::optim::sgd(0.5f32), nxla::optim::sgd(0.5));
+}

@@ -357,3 +357,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn clones_of_a_sender_end_the_input_together() {
+    let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    let totals = stream(add, TensorType::scalar(DType::S32), 0).unwrap();
+    let (sender, receiver) = totals.split();
+    let clone = sender.clone();
+    let other = thread::spawn(move || clone.send(5).unwrap());
+    other.join().unwrap();
+    sender.send(6).unwrap();
+    drop(sender);
+    assert_eq!(receiver.done().unwrap().item::<i32>().unwrap(), 11);
+}
