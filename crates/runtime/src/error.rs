@@ -186,7 +186,8 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// The kind of an [`Error`], for languages with exception classes.
+/// The kind of mistake that an [`Error`] reports. Bindings of other languages have one class of
+/// exceptions for each kind.
 ///
 /// ```
 /// use nxla::{ErrorClass, Tensor};

@@ -142,6 +142,19 @@ methods! {
     /// ```
     fn all_close(x, other; relative: f64, absolute: f64, equal_nan: bool) one |graph|
         graph.all_close(x, other, relative, absolute, equal_nan);
+
+    /// Returns where elements are close, as defined by [`all_close`](Self::all_close).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1.0f32, f32::INFINITY]);
+    /// let y = Tensor::from(vec![1.0f32, 5.0]);
+    /// assert_eq!(x.is_close(&y, 1e-5, 1e-8, false)?.to_vec::<bool>()?, [true, false]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn is_close(x, other; relative: f64, absolute: f64, equal_nan: bool) one |graph|
+        graph.is_close(x, other, relative, absolute, equal_nan);
 }
 
 fn select(graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {

@@ -187,6 +187,34 @@ methods! {
     fn irfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
         graph.irfft(x, length, axis.of(graph, x)?, norm);
 
+    /// Returns the real transform of a signal with Hermitian symmetry from its first half: `length`
+    /// real numbers, `2 * (n - 1)` without a length.
+    ///
+    /// ```
+    /// use nxla::{FftNorm, Tensor};
+    ///
+    /// let half = Tensor::from([1.0f32, 1.0, 1.0]);
+    /// let spectrum = half.hfft(None, 0, FftNorm::Backward)?;
+    /// assert_eq!(spectrum.to_vec::<f32>()?, [4.0, 0.0, 0.0, 0.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn hfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.hfft(x, length, axis.of(graph, x)?, norm);
+
+    /// Returns the inverse of [`hfft`](Self::hfft) of real numbers: the first half of a signal with
+    /// Hermitian symmetry.
+    ///
+    /// ```
+    /// use nxla::{FftNorm, Tensor};
+    ///
+    /// let spectrum = Tensor::from([4.0f32, 0.0, 0.0, 0.0]);
+    /// let half = spectrum.ihfft(None, 0, FftNorm::Backward)?;
+    /// assert_eq!(half.real()?.to_vec::<f32>()?, [1.0, 1.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn ihfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.ihfft(x, length, axis.of(graph, x)?, norm);
+
     /// Applies [`fft`](Self::fft) along several axes; `lengths` has an entry for each axis.
     ///
     /// ```

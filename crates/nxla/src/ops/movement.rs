@@ -120,6 +120,17 @@ methods! {
     fn swap_axes(x; first into Axis, second into Axis) one |graph|
         graph.swap_axes(x, first.of(graph, x)?, second.of(graph, x)?);
 
+    /// Exchanges the last two axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).matrix_transpose()?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn matrix_transpose(x) one |graph| graph.swap_axes(x, -2, -1);
+
     /// Rotates by multiples of 90 degrees in the plane of two axes, from the first to the second.
     ///
     /// ```

@@ -1,9 +1,9 @@
 //! Quantiles, reductions that ignore NaN, histograms, segment reductions and interpolation.
 
-use nxla_expr::ReduceOp;
-use nxla_expr::build::{Extrapolation, Quantile, Segment, Side};
+use nxla_expr::build::{Cumulative, Extrapolation, Quantile, Segment, Side};
+use nxla_expr::{ExprId, Graph, ReduceOp, Result};
 
-use super::axes::Over;
+use super::axes::{Axis, Over};
 use super::methods;
 use super::reduce::Arg;
 
@@ -89,6 +89,48 @@ methods! {
     fn nan_variance(x; over into Over, correction: f64) one |graph| {
         let (axes, keep) = over.of_reduction(graph, x)?;
         graph.nan_variance(x, axes.as_deref(), keep, correction)
+    };
+
+    /// Returns the square root of the [`nan_variance`](Self::nan_variance).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, f32::NAN, 5.0]);
+    /// assert_eq!(x.nan_standard_deviation((), 0.0)?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn nan_standard_deviation(x; over into Over, correction: f64) one |graph| {
+        let (axes, keep) = over.of_reduction(graph, x)?;
+        graph.nan_standard_deviation(x, axes.as_deref(), keep, correction)
+    };
+
+    /// Returns cumulative sums along an axis, with NaN as 0. Narrow integers widen to 32 bits.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let sums = Tensor::from([1.0f32, f32::NAN, 3.0]).nan_cumulative_sum(0)?;
+    /// assert_eq!(sums.to_vec::<f32>()?, [1.0, 1.0, 4.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn nan_cumulative_sum(x; axis into Axis) one |graph| {
+        let x = widened(graph, x)?;
+        graph.nan_cumulative(Cumulative::Sum, x, axis.of(graph, x)?)
+    };
+
+    /// Returns cumulative products along an axis, with NaN as 1. Narrow integers widen to 32 bits.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let products = Tensor::from([2.0f32, f32::NAN, 3.0]).nan_cumulative_product(0)?;
+    /// assert_eq!(products.to_vec::<f32>()?, [2.0, 2.0, 6.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn nan_cumulative_product(x; axis into Axis) one |graph| {
+        let x = widened(graph, x)?;
+        graph.nan_cumulative(Cumulative::Product, x, axis.of(graph, x)?)
     };
 
     /// Returns the index of the largest element that is not NaN; -1 if all are NaN.
@@ -246,4 +288,9 @@ methods! {
     /// ```
     fn interpolate_periodic(x, xp, fp; period: f64) one |graph|
         graph.interpolate(x, xp, fp, &Extrapolation { period: Some(period), ..Extrapolation::default() });
+}
+
+/// Converts the operand of a cumulative sum or product to the dtype that holds the results.
+fn widened(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    graph.as_type(x, Cumulative::Sum.widen(graph.dtype(x)))
 }

@@ -118,6 +118,7 @@ fn basic() -> impl IntoIterator<Item = Case> {
         as_type: b.as_type(DType::F32);
         bitcast: b.bitcast(DType::F32);
         all_close: b.all_close(x, 0.5, 0.5, false), x.all_close(b, 0.5, 0.5, false);
+        is_close: b.is_close(x, 0.5, 0.5, false), x.is_close(b, 0.5, 0.5, false);
         gather: b.gather(x, 0), x.gather(b, 0);
         indexed_add: b.indexed_add(x, x, 0), x.indexed_add(x, b, 0);
         indexed_put: b.indexed_put(x, x, 0), x.indexed_put(x, b, 0);
@@ -138,6 +139,8 @@ fn linear_algebra() -> impl IntoIterator<Item = Case> {
         ifft: b.ifft(None, 0, FftNorm::Backward);
         rfft: b.rfft(None, 0, FftNorm::Backward);
         irfft: b.irfft(None, 0, FftNorm::Backward);
+        hfft: b.hfft(None, 0, FftNorm::Backward);
+        ihfft: b.ihfft(None, 0, FftNorm::Backward);
         fftn: b.fftn(None, 0, FftNorm::Backward);
         ifftn: b.ifftn(None, 0, FftNorm::Backward);
         rfftn: b.rfftn(None, 0, FftNorm::Backward);
@@ -170,6 +173,7 @@ fn movement() -> impl IntoIterator<Item = Case> {
         new_axis: b.new_axis(0);
         new_named_axis: b.new_named_axis(0, "ab");
         swap_axes: b.swap_axes(0, 0);
+        matrix_transpose: b.matrix_transpose();
         rotate: b.rotate(0, [0, 1]);
         transpose: b.transpose(0);
         move_axes: b.move_axes(&[0], &[0]);
@@ -267,6 +271,9 @@ fn statistics() -> impl IntoIterator<Item = Case> {
         argmin: b.argmin(0);
         nan_mean: b.nan_mean(0);
         nan_variance: b.nan_variance(0, 0.5);
+        nan_standard_deviation: b.nan_standard_deviation(0, 0.5);
+        nan_cumulative_sum: b.nan_cumulative_sum(0);
+        nan_cumulative_product: b.nan_cumulative_product(0);
         nan_argmax: b.nan_argmax(0);
         nan_argmin: b.nan_argmin(0);
         quantile: b.quantile(x, 0, Quantile::default()), x.quantile(b, 0, Quantile::default());

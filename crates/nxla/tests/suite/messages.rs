@@ -256,6 +256,8 @@ fn axis_errors_start_with_the_called_method() {
         take(0, 9); take(&index, 9); take_along_axis(&index, 9); gather(&index, 9);
         indexed_add(&index, &x, 9); indexed_put(&index, &x, 9); diff(1, 9); sort(9); argsort(9);
         at_axis(0, 9); slice_along_axis(0, 1, 9); put_slice_along_axis(0, &x, 9); vecdot(&x, 9);
+        nan_cumulative_sum(9); nan_cumulative_product(9); nan_standard_deviation(9, 0.0);
+        hfft(None, 9, FftNorm::Backward); ihfft(None, 9, FftNorm::Backward);
         softmax(9); log_softmax(9); glu(9); one_hot(3, 9, DType::F32); layer_norm(9, 1e-5);
         affine_layer_norm(&row, &row, 9, 1e-5); rms_norm(&row, 9, 1e-5);
         group_norm(&row, &row, 3, 9, 1e-5); batch_norm(&row, &row, &row, &row, 9, 1e-5);

@@ -99,7 +99,15 @@ fn windows() {
     agree!((x) => x.cumulative_sum(0), [4], [1, 3, 6, 10]);
     agree!((x) => x.cumulative_product_reverse(0), [4], [24, 24, 12, 4]);
     agree!((x) => x.cumulative_max_reverse(-1), [4], [4, 4, 4, 4]);
+    let row = Tensor::from([2.0f32, f32::NAN, 3.0]);
+    agree!((row) => row.nan_cumulative_sum(0), [3], [2, 2, 5]);
+    agree!((row) => row.nan_cumulative_product(0), [3], [2, 2, 6]);
+    agree!((row) => row.nan_standard_deviation((), 0.0), [], [0.5]);
+    agree!((row) => row.is_close(row, 0.0, 0.0, false), [3], [1, 0, 1]);
+    let square = Tensor::from([[1, 2], [3, 4]]);
+    agree!((square) => square.matrix_transpose(), [2, 2], [1, 3, 2, 4]);
     let narrow = Tensor::from([200u8, 100]);
+    agree!((narrow) => narrow.nan_cumulative_sum(0), [2], [200, 300]);
     agree!((narrow) => narrow.cumulative_sum(0), [2], [200, 300]);
     agree!((narrow) => narrow.cumulative_sum_reverse(0), [2], [300, 100]);
     agree!((narrow) => narrow.cumulative_product(0), [2], [200, 20_000]);
