@@ -107,13 +107,13 @@
 //!
 //! # Features
 //!
-//! These features are enabled by default. They do not change any types; a function whose feature is disabled returns
-//! an error that names the feature.
+//! These features are enabled by default. They do not change any types.
 //!
-//! * `xla`: the compiler `"xla"`, and the devices of its plugins.
+//! * `xla`: the compiler `"xla"`, and the devices of its plugins. Without it, the compiler is an
+//!   error that names the feature.
 //! * `linalg`: fast matrix products and factorizations on the evaluator, by faer. Without it,
 //!   products are slower, and factorizations are programs of simpler operations.
-//! * `fft`: Fourier transforms on the evaluator.
+//! * `fft`: Fourier transforms on the evaluator. Without it, a run is an error that names the feature.
 //! * `parallel`: multithreading in the evaluator.
 //! * `simd`: kernels of the evaluator for AVX2 and AVX-512, selected by the machine at run time.
 //!

@@ -14,6 +14,11 @@ use crate::numbers::{IntoNames, Item};
 /// Clones share the data. A device tensor may still be under computation: its dtype and shape are
 /// available immediately, and reading it waits.
 ///
+/// [`dtype`](runtime::RawTensor::dtype), [`shape`](runtime::RawTensor::shape),
+/// [`names`](runtime::RawTensor::names), [`device`](runtime::RawTensor::device) and other properties
+/// are methods of [`RawTensor`](runtime::RawTensor), to which a tensor dereferences.
+/// [`to_vec`](Tensor::to_vec) and [`item`](Tensor::item) read the elements.
+///
 /// ```
 /// use nxla::{DType, Tensor};
 ///

@@ -14,8 +14,8 @@ use crate::xla::{self, ordinal, original};
 
 /// The host, or one device of a client.
 ///
-/// Its name is one that no other device of the process has: `host`, `cpu:0`, `cuda:1`; devices of
-/// a second client of a platform are `cpu.1:0` and so on.
+/// Its name is unique in the process: `host`, `cpu:0`, `cuda:1`. The devices of a second client of a
+/// platform have names such as `cpu.1:0`.
 ///
 /// ```
 /// use nxla::{Device, devices};
@@ -71,7 +71,7 @@ impl Device {
         matches!(self.0, DeviceKind::Host)
     }
 
-    /// The kind of hardware: `host`, `cpu`, `cuda`.
+    /// Returns the kind of hardware: `host`, `cpu`, `cuda`.
     ///
     /// ```
     /// use nxla::Device;
@@ -90,7 +90,7 @@ impl Device {
         is_cpu_platform(self.platform())
     }
 
-    /// The number among the devices of its client; 0 for the host.
+    /// Returns the index among the devices of its client; 0 for the host.
     ///
     /// ```
     /// use nxla::Device;
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    /// The name of the client, which no other one of the process has: `host`, `cpu`, `cpu.1`.
+    /// Returns the name of the client, which is unique in the process: `host`, `cpu`, `cpu.1`.
     ///
     /// ```
     /// use nxla::Device;
@@ -166,7 +166,7 @@ impl Device {
         }
     }
 
-    /// The client; `None` for the host.
+    /// Returns the client, or `None` for the host.
     pub fn client(&self) -> Option<&pjrt::Client> {
         match &self.0 {
             DeviceKind::Host => None,
@@ -174,7 +174,7 @@ impl Device {
         }
     }
 
-    /// The plugin's description of the device; `None` for the host.
+    /// Returns the plugin's description of the device, or `None` for the host.
     pub fn description(&self) -> Option<&pjrt::PjrtDevice> {
         match &self.0 {
             DeviceKind::Host => None,

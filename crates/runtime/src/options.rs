@@ -160,7 +160,7 @@ impl Progress {
 }
 
 impl Options {
-    /// No options.
+    /// Returns options without any choice, for which the defaults apply.
     ///
     /// ```
     /// use nxla::Options;
@@ -185,7 +185,7 @@ impl Options {
         self
     }
 
-    /// To run on this device.
+    /// Selects the device that runs programs.
     ///
     /// ```
     /// use nxla::{Device, Options};

@@ -133,7 +133,7 @@ impl DeviceTensor {
 }
 
 impl RawTensor {
-    /// A tensor of a shape from its elements in row-major order.
+    /// Creates a tensor of a shape from its elements in row-major order.
     ///
     /// ```
     /// use nxla::runtime::RawTensor;
@@ -153,7 +153,7 @@ impl RawTensor {
         Ok(Self::Host(HostTensor::from_vec(elements, shape)?))
     }
 
-    /// One number of a dtype.
+    /// Creates a scalar of a dtype; see [`HostTensor::scalar`].
     ///
     /// ```
     /// use nxla::runtime::RawTensor;
@@ -166,7 +166,7 @@ impl RawTensor {
         Self::Host(HostTensor::scalar(value, dtype))
     }
 
-    /// The element type.
+    /// Returns the element type.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -182,7 +182,7 @@ impl RawTensor {
         }
     }
 
-    /// The size of each axis.
+    /// Returns the size of each axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -199,7 +199,7 @@ impl RawTensor {
         }
     }
 
-    /// The names of the axes, if any were given.
+    /// Returns the names of the axes, or `None` for a tensor without names.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -230,7 +230,7 @@ impl RawTensor {
         })
     }
 
-    /// Dtype, shape and axis names.
+    /// Returns dtype, shape and axis names.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -297,8 +297,8 @@ impl RawTensor {
         }
     }
 
-    /// The data on the host; a device tensor is waited for and copied. Vectorized axes are
-    /// ordinary ones there, in front.
+    /// Returns the data on the host, after waiting for a device tensor and copying it. Vectorized
+    /// axes are its first axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -338,8 +338,8 @@ impl RawTensor {
         }
     }
 
-    /// The first `limit` elements in row-major order, as a vector. No other element is read from a
-    /// device. Vectorized axes are ordinary ones there, in front.
+    /// Returns the first `limit` elements in row-major order, as a vector. No other element is read
+    /// from a device. The elements of all entries of vectorized axes count.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -363,7 +363,7 @@ impl RawTensor {
         }
     }
 
-    /// The elements of all entries in row-major order.
+    /// Returns the elements of all entries in row-major order.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -382,7 +382,7 @@ impl RawTensor {
         Ok(self.to_host()?.to_vec()?)
     }
 
-    /// The only element.
+    /// Returns the only element.
     ///
     /// ```
     /// use nxla::Scalar;
@@ -403,7 +403,7 @@ impl RawTensor {
         Ok(self.to_host()?.item()?)
     }
 
-    /// The device of the tensor.
+    /// Returns the device of the tensor.
     ///
     /// ```
     /// use nxla::{Device, Tensor};
@@ -414,7 +414,7 @@ impl RawTensor {
         self.buffer().map_or(Device::HOST, Device::of_buffer)
     }
 
-    /// The memory on a device; `None` for the host.
+    /// Returns the memory on a device, or `None` for the host.
     #[inline]
     pub fn buffer(&self) -> Option<&pjrt::Buffer> {
         match self.data() {

@@ -356,11 +356,8 @@ pub(crate) fn annotate_at<C: Container>(
 
 /// Attaches notes to a container of values: strings, scalars, booleans, and lists and maps of them,
 /// by name. Notes are part of the program and of its digest; computations ignore them. Expression
-/// text shows only the strings of [`annotate`].
-///
-/// # Errors
-/// Returns an error if lists and maps are nested deeper than
-/// [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH).
+/// text shows only the strings of [`annotate`]. The trace reports an error if lists and maps are
+/// nested deeper than [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH).
 ///
 /// ```
 /// use nxla::graph::{Note, Op};
@@ -460,8 +457,8 @@ fn composite<I: Container, C: Container>(
 }
 
 /// Returns `value` with a custom derivative: `rule` receives the cotangents of `value`, in the same
-/// container, and returns the cotangents of `inputs`. It is called again if it uses a value with vectorized axes that
-/// `value` and `inputs` lack.
+/// container, and returns the cotangents of `inputs`. The function calls `rule` again if `rule` uses
+/// a value with vectorized axes that `value` and `inputs` lack.
 ///
 /// ```
 /// use nxla::{Expr, custom_grad, grad, jit};

@@ -279,6 +279,7 @@ from_axis!(Sort);
 
 methods! {
     /// Returns the elements at indices along an axis, one index for each element of the result.
+    /// Negative indices count from the end, and indices out of range are clamped.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -292,7 +293,8 @@ methods! {
         graph.take_along_axis(x, indices, axis.of(graph, x)?);
 
     /// Returns the elements at coordinates, which are the last axis of `indices`: one for each of
-    /// these axes, or for all axes with `()`.
+    /// these axes, or for all axes with `()`. Negative indices count from the end, and indices out of
+    /// range are clamped.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -318,7 +320,7 @@ methods! {
         graph.indexed_add(x, indices, updates, over.of(graph, x)?.as_deref());
 
     /// Writes updates at indices with the layout of [`gather`](Self::gather). Of several updates of
-    /// one element, one remains.
+    /// one element, one remains. Updates at indices out of range are dropped.
     ///
     /// ```
     /// use nxla::Tensor;

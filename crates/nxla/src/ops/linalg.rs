@@ -85,7 +85,7 @@ impl Triangular {
 
 methods! {
     /// Returns the lower-triangular `l` with `l l^H` equal to this positive definite matrix, of
-    /// which only the lower triangle is read.
+    /// which only the lower triangle is read. The result for another matrix is NaN.
     ///
     /// ```
     /// use nxla::Tensor;

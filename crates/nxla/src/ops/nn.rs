@@ -254,7 +254,8 @@ methods! {
     /// ```
     fn glu(x; axis into Axis) one |graph| graph.glu(x, axis.of(graph, x)?);
 
-    /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere.
+    /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere. An
+    /// integer outside of `0..classes` has zeros only.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -266,7 +267,8 @@ methods! {
     fn one_hot(x; classes: usize, axis: i64, dtype: DType) one |graph|
         graph.one_hot(x, classes, axis, dtype);
 
-    /// Returns the rows of this table at integer indices.
+    /// Returns the rows of this table at integer indices. Negative indices count from the end, and
+    /// indices out of range are clamped.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -278,8 +280,8 @@ methods! {
     /// ```
     fn embedding(table, x) one |graph| graph.embedding(table, x);
 
-    /// Sets elements of `x` to zero at a rate, drawn with this key, and returns the result and the
-    /// next key.
+    /// Sets elements of `x` to zero with the probability `rate`, drawn with this key, and divides the
+    /// other elements by `1 - rate`. Returns the result and the next key.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -374,7 +376,13 @@ methods! {
     fn batch_norm_train(x, mean, variance, scale, bias; options: RunningNorm) three |graph|
         graph.batch_norm_train(x, [mean, variance], [Some(scale), Some(bias)], options);
 
-    /// Returns means of the values, weighted by the products of these queries with the keys.
+    /// Returns means of the values, weighted by the softmax of the products of these queries with the
+    /// keys, divided by the square root of the number of features.
+    ///
+    /// Queries have the axes `[.., queries, heads, features]`, and keys and values the axes `[..,
+    /// keys, heads, features]`. The number of heads of the keys divides the number of heads of the
+    /// queries. With `causal`, a query attends to the keys at its own and at earlier positions.
+    /// A. Vaswani et al., "Attention is all you need" (2017).
     ///
     /// ```
     /// use nxla::{DType, Tensor};

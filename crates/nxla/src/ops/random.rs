@@ -226,7 +226,8 @@ methods! {
     fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph|
         draw_with(graph, key, |graph, key| graph.random_beta(key, a, b, &draw));
 
-    /// Draws counts of the Poisson distribution, `s32` by default, and returns the next key.
+    /// Draws counts of the Poisson distribution, `s32` by default, and returns the next key. A
+    /// negative or NaN rate has the count -1.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};

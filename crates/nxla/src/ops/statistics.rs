@@ -160,7 +160,7 @@ methods! {
     };
 
     /// Returns the quantiles `q`, fractions from 0 to 1, over these axes. The axis of `q`, if it
-    /// has one, comes first.
+    /// has one, comes first. A fraction outside of 0 to 1 has the quantile NaN.
     ///
     /// ```
     /// use nxla::{Quantile, Tensor};
