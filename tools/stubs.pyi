@@ -533,7 +533,7 @@ def values_and_grads(
 def trace_derivative(
     values: Sequence[TensorLike],
     function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
-    reverse: bool,
+    tangents: Sequence[TensorLike] | None = None,
 ) -> Differentiable: ...
 
 @final

@@ -1466,10 +1466,12 @@ def values_and_grads(
 def trace_derivative(
     values: Sequence[TensorLike],
     function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
-    reverse: bool,
+    tangents: Sequence[TensorLike] | None = None,
 ) -> Differentiable:
     """Calls a function with tracers for values of the current trace. The function returns the
-    differentiated results and auxiliary results. Returns the traced function.
+    differentiated results and auxiliary results. Returns the traced function. Entries along
+    vectorized axes of the results have separate derivatives; with ``tangents``, only along axes of
+    the tangents.
     """
 
 @final

@@ -135,6 +135,7 @@ def jvp(
             leaves,
             lambda tracers: positional.call(structure.unflatten(tracers)),
             has_aux,
+            directions,
         )
         outputs, tangents = traced.function.jvp(directions)
         return traced.answer(outputs, traced.structure.unflatten(tangents))
@@ -442,13 +443,13 @@ def hessian_diagonal(
         called = selected.call(spec.function)
 
         def slopes(leaves: list[Any]) -> list[Any]:
-            inner = _trace("hessian_diagonal", name, leaves, called, reverse=True)
+            inner = _trace("hessian_diagonal", name, leaves, called)
             if len(inner.shown) != 1:
                 raise ArgumentError(f"hessian_diagonal: function: {name} must return one tensor")
             _, known, pull = inner.function.linear(False)
             return pull.apply(known, [ones_like(inner.shown[0])])
 
-        outer = _trace("hessian_diagonal", name, selected.leaves, slopes, reverse=True)
+        outer = _trace("hessian_diagonal", name, selected.leaves, slopes)
         return selected.structure.unflatten(outer.function.diagonal())
 
     derived: Function[P, Any] = derived_function(diagonal, spec)
@@ -482,9 +483,13 @@ def _trace(
     leaves: list[Any],
     function: Callable[[list[Any]], Any],
     has_aux: bool = False,
-    reverse: bool = False,
+    tangents: list[Any] | None = None,
 ) -> _Traced:
-    """Call a function with tracers for some leaves."""
+    """Call a function with tracers for some leaves.
+
+    Entries along vectorized axes of the results have separate derivatives; with `tangents`, only
+    along axes of the tangents.
+    """
     has_aux = as_bool(derivative, "has_aux", has_aux)
     if not leaves:
         raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
@@ -502,7 +507,7 @@ def _trace(
         passed_on, aux_structure = tree.flatten(aux)
         return shown, passed_on
 
-    traced = _core.trace_derivative(leaves, call, reverse)
+    traced = _core.trace_derivative(leaves, call, tangents)
     return _Traced(traced, (shown, structure), aux_structure if has_aux else None)
 
 
@@ -548,7 +553,6 @@ def _linear(
             leaves,
             lambda tracers: positional.call(structure.unflatten(tracers)),
             has_aux,
-            reverse,
         )
         outputs, known, linear = traced.function.linear(not reverse)
         found[:] = [linear, traced.structure, structure]
@@ -607,7 +611,9 @@ def _matrix(
     def matrix(*args: Any, **kwargs: Any) -> Any:
         selected = SelectedArguments(derivative, spec.function, argnums, args, kwargs)
         called = selected.call(spec.function)
-        traced = _trace(derivative, name, selected.leaves, called, has_aux, forward is not True)
+        # In forward mode, no direction has vectorized axes.
+        tangents: list[Any] | None = [] if forward else None
+        traced = _trace(derivative, name, selected.leaves, called, has_aux, tangents)
         outputs, rows = traced.function.jacobian(forward)
         found = traced.structure.unflatten([selected.structure.unflatten(row) for row in rows])
         return (found, traced.answer(outputs)[1]) if has_aux else found

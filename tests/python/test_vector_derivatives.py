@@ -1,4 +1,4 @@
-"""Custom derivatives of functions over vectorized axes."""
+"""Derivatives of functions over vectorized axes."""
 
 import numpy as np
 import pytest
@@ -112,3 +112,19 @@ def test_vectorized_results_have_per_entry_derivatives(name, traced):
         reference = expected if derivative == "jacrev" else totals
         assert result.vectorized_axes == reference.vectorized_axes
         np.testing.assert_allclose(nx.devectorize(result), nx.devectorize(reference), rtol=1e-6)
+
+
+def test_linear_maps_along_axes_that_results_vectorize(compiler):
+    rows = nx.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 2.0], [1.0, 1.0, 3.0]])
+    x, directions = nx.tensor([1.0, 2.0, 3.0]), nx.vectorize(rows, "v")
+
+    def function(x):
+        return nx.vectorize(x * x, "v")
+
+    def both(x, directions):
+        push = nx.linearize(function, x)[1]
+        return nx.jvp(function, (x,), (directions,))[1], push(directions), push(x)
+
+    along, pushed, shared = nx.jit(both, compiler=compiler)(x, directions)
+    assert nx.devectorize(along).tolist() == nx.devectorize(pushed).tolist() == [2.0, 4.0, 18.0]
+    assert nx.devectorize(shared).tolist() == [2.0, 8.0, 18.0]

@@ -9,19 +9,22 @@ use crate::function::output;
 use crate::source;
 
 /// Calls a function with tracers for values of the current trace. The function returns the
-/// differentiated results and auxiliary results. Returns the traced function.
+/// differentiated results and auxiliary results. Returns the traced function. Entries along
+/// vectorized axes of the results have separate derivatives; with ``tangents``, only along axes of
+/// the tangents.
 #[pyfunction]
+#[pyo3(signature = (values, function, tangents = None))]
 fn trace_derivative(
     py: Python<'_>,
     values: Vec<Bound<'_, PyAny>>,
     function: &Bound<'_, PyAny>,
-    reverse: bool,
+    tangents: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<PyDifferentiable> {
     let Some(trace) = Trace::current() else {
         return Err(trace_error("derivative: must be called in a traced function"));
     };
     let values = leaves(&trace, "derivative", values)?;
-    let mode = if reverse { Mode::Reverse } else { Mode::Forward };
+    let tangents = tangents.map(|tangents| leaves(&trace, "derivative", tangents)).transpose()?;
     let call = |tracers| {
         let (results, passed_on): (Vec<Bound<'_, PyAny>>, Vec<Bound<'_, PyAny>>) =
             function.call1((wrap(py, tracers)?,))?.extract()?;
@@ -29,7 +32,8 @@ fn trace_derivative(
         let passed_on = leaves(&trace, "derivative", passed_on)?;
         Ok(Called { results, passed_on, more: () })
     };
-    let traced = differentiable(&trace, &values, mode, |tracers| call(tracers).map_err(user_error));
+    let call = |tracers| call(tracers).map_err(user_error);
+    let traced = differentiable(&trace, &values, tangents.as_deref(), call);
     let (function, _, ()) = traced.or_raise()?;
     Ok(PyDifferentiable { trace, function })
 }

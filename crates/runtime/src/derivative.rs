@@ -37,21 +37,28 @@ pub struct Called<T> {
 /// Calls a function on tracers for values of a trace. Returns the traced function, its results to
 /// differentiate, and the function's further values.
 ///
-/// Captured values are constant, even if they were computed from the same values. In reverse mode
-/// it is called again if its results have vectorized axes that the values lack, since each entry
-/// then has separate cotangents.
+/// Captured values are constant, even if they were computed from the same values. The function is
+/// called again if its results have vectorized axes that the values lack, since each entry then has
+/// a separate derivative. If `tangents` contains the tangents of a later [`Differentiable::jvp`],
+/// only the axes of the tangents count; without tangents, no axes do, as for
+/// [`Differentiable::jacobian`] in forward mode.
 ///
 /// # Errors
-/// Returns errors of the function and an error for values or results of another trace or
+/// Returns errors of the function and an error for values, tangents or results of another trace or
 /// incompatible vectorized axes.
 pub fn differentiable<T>(
     trace: &Trace,
     values: &[impl AsRef<RawExpr>],
-    mode: Mode,
+    tangents: Option<&[RawExpr]>,
     mut function: impl FnMut(Vec<RawExpr>) -> Result<Called<T>>,
 ) -> Result<(Differentiable, Vec<RawExpr>, T)> {
+    let directions = tangents.map(|tangents| {
+        let tangents = safe(trace, tangents)?;
+        VectorAxes::union("jvp", tangents.iter().map(RawExpr::vectors))
+    });
+    let directions = directions.transpose()?;
     let (tracers, results, (passed_on, more)) =
-        Tracers::begin("derivative", trace, values)?.call(mode == Mode::Reverse, |tracers| {
+        Tracers::begin("derivative", trace, values)?.call(directions.as_ref(), |tracers| {
             let Called { results, passed_on, more } = function(tracers)?;
             Ok((results, (passed_on, more)))
         })?;

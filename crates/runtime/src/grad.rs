@@ -35,7 +35,7 @@ pub fn values_and_gradients<T>(
     mut function: impl FnMut(Vec<RawExpr>) -> Result<Differentiated<T>>,
 ) -> Result<(Vec<RawExpr>, Vec<RawExpr>, T)> {
     let (tracers, value, (results, more)) =
-        Tracers::begin("grad", trace, values)?.call(true, |tracers| {
+        Tracers::begin("grad", trace, values)?.call(None, |tracers| {
             let Differentiated { value, results, more } = function(tracers)?;
             Ok((vec![value], (results, more)))
         })?;

@@ -12,7 +12,7 @@ use nxla_tensor::AxisName;
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::trace::Trace;
-use crate::vectors::{self, VectorAxes};
+use crate::vectors::{self, VectorAxes, VectorAxis};
 
 thread_local! {
     /// The functions that are differentiated on this thread, the innermost last: the vectorized axes
@@ -103,15 +103,18 @@ impl Tracers {
     }
 
     /// Calls a function on the tracers. Returns its results to differentiate and its further
-    /// values. With `entries` it is called again, on tracers with an entry for each, if the results
-    /// have vectorized axes that the values lack, since each entry then has a separate derivative.
-    /// Hooks of the first call are dropped.
+    /// values. The function is called again, on tracers with an entry for each, if the results have
+    /// vectorized axes that the values lack, since each entry then has a separate derivative. Hooks
+    /// of the first call are dropped.
+    ///
+    /// `directions` are the vectorized axes of the tangents, if the tangents are known. Along other
+    /// axes, all entries have the same tangents, so the values stay shared.
     ///
     /// # Errors
     /// Returns errors of the function and an error for axes of equal names and different sizes.
     pub(crate) fn call<T>(
         mut self,
-        entries: bool,
+        directions: Option<&VectorAxes>,
         mut function: impl FnMut(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
     ) -> Result<(Self, Vec<RawExpr>, T)> {
         let vectors = self.vectors.clone();
@@ -125,7 +128,7 @@ impl Tracers {
                     return Err(error);
                 }
             };
-            match entries.then(|| self.per_entry(&results)).transpose()?.flatten() {
+            match self.per_entry(&results, directions)? {
                 Some(again) => self = again,
                 None => return Ok((self, results, more)),
             }
@@ -139,9 +142,22 @@ impl Tracers {
     }
 
     /// The tracers to use instead, with an entry for each of the results.
-    fn per_entry(&self, results: &[RawExpr]) -> Result<Option<Self>> {
-        let own = results.iter().map(RawExpr::vectors);
-        let vectors = VectorAxes::union(self.function, std::iter::once(&self.vectors).chain(own))?;
+    fn per_entry(
+        &self,
+        results: &[RawExpr],
+        directions: Option<&VectorAxes>,
+    ) -> Result<Option<Self>> {
+        let mut separate: Vec<VectorAxes> = vec![self.vectors.clone()];
+        match directions {
+            None => separate.extend(results.iter().map(|result| result.vectors().clone())),
+            Some(directions) => {
+                let is_of_result = |axis: &&VectorAxis| {
+                    results.iter().any(|result| result.vectors().position(&axis.name).is_some())
+                };
+                separate.push(VectorAxes::new(directions.iter().filter(is_of_result).cloned()));
+            }
+        }
+        let vectors = VectorAxes::union(self.function, &separate)?;
         if vectors == self.vectors {
             return Ok(None);
         }

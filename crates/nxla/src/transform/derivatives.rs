@@ -27,19 +27,19 @@ impl TracedCall {
     }
 }
 
-/// Calls a function on tracers for its argument; in reverse mode, calls it again if its result has
-/// additional vectorized axes. `Err` contains the result for the argument itself if this fails; the
-/// trace records the error.
+/// Calls a function on tracers for its argument, with the tangents that
+/// [`differentiable`](runtime::differentiable) accepts. `Err` contains the result for the argument
+/// itself if this fails; the trace records the error.
 fn call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     location: Line,
     argument: A,
-    mode: Mode,
+    tangents: Option<&[runtime::RawExpr]>,
 ) -> Result<TracedCall, (A, R)> {
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
     let called = trace.attempt(location, || {
-        differentiable(&trace, &values.items, mode, |tracers| {
+        differentiable(&trace, &values.items, tangents, |tracers| {
             let tracers = tracers.into_iter().map(Expr::from);
             let mut tracers = Leaves::new(tracers, values.structure.clone());
             let results = leaves_of(&function(A::rebuild(&mut tracers)));
@@ -95,7 +95,8 @@ fn push_forward<A: Container, R: Container>(
     argument: A,
     tangent: &A,
 ) -> (R, R) {
-    let called = match call(function, location, argument, Mode::Forward) {
+    let tangents = inner(&leaves_of(tangent).items);
+    let called = match call(function, location, argument, Some(&tangents)) {
         Ok(called) => called,
         Err((_, result)) => return (result.map(Expr::clone), result),
     };
@@ -148,7 +149,7 @@ fn linearize_call<A: Container, R: Container>(
     argument: A,
     mode: Mode,
 ) -> (R, Option<Map>) {
-    let called = match call(function, location, argument, mode) {
+    let called = match call(function, location, argument, None) {
         Ok(called) => called,
         Err((_, result)) => return (result, None),
     };
@@ -238,7 +239,12 @@ fn matrix<A: Container, R: Container>(
     mode: Option<Mode>,
 ) -> R::Of<A> {
     let arguments = leaves_of(&argument);
-    let called = call(function, location, argument, mode.unwrap_or(Mode::Reverse));
+    // In forward mode, no direction has vectorized axes.
+    let tangents: Option<&[runtime::RawExpr]> = match mode {
+        Some(Mode::Forward) => Some(&[]),
+        Some(Mode::Reverse) | None => None,
+    };
+    let called = call(function, location, argument, tangents);
     let (result, found): (R, _) = match called {
         Ok(called) => {
             let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
@@ -378,7 +384,7 @@ where
 {
     let (slopes, location) = (super::grad(function), Location::caller());
     move |argument| {
-        let called = match call(&slopes, location, argument, Mode::Reverse) {
+        let called = match call(&slopes, location, argument, None) {
             Ok(called) => called,
             Err((argument, _)) => return argument,
         };

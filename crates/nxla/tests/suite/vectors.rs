@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nxla::vectors::EntryAxes;
 use nxla::{
-    DType, Expr, Tensor, Window, cond, custom_grad, custom_jvp, fori, grad, hook, jit,
-    value_and_grad, vmap, while_loop,
+    DType, Expr, Tensor, Window, cond, custom_grad, custom_jvp, fori, grad, hook, jit, jvp,
+    linearize, value_and_grad, vmap, while_loop,
 };
 
 fn rows() -> Tensor {
@@ -110,6 +110,21 @@ fn gradients_of_entries() {
     assert_eq!(numbers(&slope), [1.0, 1.0, 2.0, 2.0]);
     let with_rule = |x: Expr| custom_grad(x.pow(2), &x, |cotangent| cotangent * 7);
     assert_eq!(numbers(&jit(grad(with_rule)).call(rows()).unwrap()), [7.0; 6]);
+}
+
+#[test]
+fn tangents_match_entries_of_captured_values() {
+    let both = jit(|x: Expr, tangents: Expr, y: Expr| {
+        let product = |x: Expr| (&x * &y).sum();
+        let (_, push) = linearize(product, x.clone());
+        (jvp(product)(x, tangents.clone()).1, push(tangents))
+    });
+    let x = Tensor::from(vec![3.0f32, 4.0]);
+    let tangents = Tensor::from([[1.0f32, 0.0], [0.0, 1.0]]).vectorize(["v"]).unwrap();
+    let y = Tensor::from([[1.0f32, 2.0], [3.0, 5.0]]).vectorize(["v"]).unwrap();
+    let (along, pushed) = both.call((x, tangents, y)).unwrap();
+    assert_eq!(along.vectors().to_string(), "vectorized[v: 2]");
+    assert_eq!((numbers(&along), numbers(&pushed)), (vec![1.0, 5.0], vec![1.0, 5.0]));
 }
 
 #[test]
