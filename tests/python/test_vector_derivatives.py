@@ -1,5 +1,7 @@
 """Derivatives of functions over vectorized axes."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,110 @@ def test_vectorized_results_have_per_entry_derivatives(name, traced):
         reference = expected if derivative == "jacrev" else totals
         assert result.vectorized_axes == reference.vectorized_axes
         np.testing.assert_allclose(nx.devectorize(result), nx.devectorize(reference), rtol=1e-6)
+
+
+#: Functions of a differentiated value `w` and a captured value `d`.
+FUNCTIONS = {
+    "of both": lambda w, d: nx.sin(w * d),
+    "of the value": lambda w, d: nx.sin(w) * 2,
+    "of the captured value": lambda w, d: d * 2.0,
+    "constant": lambda w, d: nx.ones(3),
+    "several": lambda w, d: (nx.sin(w * d), nx.cos(w), d, nx.ones(3)),
+}
+
+
+def total(results):
+    """Return the sum of all results, each with another factor."""
+    return sum(nx.sum(nx.sin(y)) * (i + 1) for i, y in enumerate(nx.tree.leaves(results)))
+
+
+def pull_back(function, v, *primals):
+    """Return the gradients for multiples of a cotangent."""
+    y, pull = nx.vjp(function, *primals)
+    leaves, structure = nx.tree.flatten(y)
+    return pull(structure.unflatten([v * (i + 1.0) for i in range(len(leaves))]))
+
+
+#: Derivatives of a function `f` at `w` in a direction `v`, with a captured value `d`.
+DERIVATIVES = {
+    "jvp": lambda f, w, v, d: nx.jvp(lambda w: f(w, d), (w,), (v,)),
+    "jvp of two": lambda f, w, v, d: nx.jvp(f, (w, d), (v, v)),
+    "linearize": lambda f, w, v, d: nx.linearize(lambda w: f(w, d), w)[1](v),
+    "linearize grad": lambda f, w, v, d: nx.linearize(nx.grad(lambda w: total(f(w, d))), w)[1](v),
+    "vjp": lambda f, w, v, d: pull_back(lambda w: f(w, d), v, w),
+    "vjp of two": lambda f, w, v, d: pull_back(f, v, w, d),
+    "jacfwd": lambda f, w, v, d: nx.jacfwd(lambda w: f(w * v, d))(w),
+    "jacrev": lambda f, w, v, d: nx.jacrev(lambda w: f(w * v, d))(w),
+    "hessian": lambda f, w, v, d: nx.hessian(lambda w: f(w * v, d))(w),
+    "hessian_diagonal": lambda f, w, v, d: nx.hessian_diagonal(lambda w: total(f(w * v, d)))(w),
+}
+
+
+def mapped_depths(depth):
+    """Return by how many of `depth` nested maps `w`, `v` and `d` are mapped."""
+    return [case for case in itertools.product(range(depth + 1), repeat=3) if depth in case]
+
+
+def select(x, depth, entry=()):
+    """Return the rows that `depth` of two nested maps map, or the row for an entry of both."""
+    return x[(0,) * (2 - depth) + entry[2 - depth :]]
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize(
+    ("name", "backend"), [*((name, "evaluator") for name in FUNCTIONS), ("several", "xla")]
+)
+def test_derivatives_of_partly_mapped_arguments(derivative, name, backend):
+    def one(*arguments):
+        return DERIVATIVES[derivative](FUNCTIONS[name], *arguments)
+
+    def mapped(case, arguments):
+        function = one
+        for depth in range(1, max(case) + 1):
+            in_axes = tuple(0 if depth <= own else None for own in case)
+            function = nx.vmap(function, in_axes=in_axes)
+        return function(*map(select, arguments, case))
+
+    # XLA takes long to compile a program.
+    cases = mapped_depths(1) + (mapped_depths(2) if backend == "evaluator" else [])
+    arguments = np.random.default_rng(0).normal(size=(3, 4, 2, 3)).astype(np.float32)
+    run = nx.jit(lambda *arguments: [mapped(case, arguments) for case in cases], compiler=backend)
+    run_one = nx.jit(one, compiler="evaluator")
+    for case, found in zip(cases, run(*arguments), strict=True):
+        sizes = (4, 2) if max(case) == 2 else (1, 2)
+        entries = []
+        for entry in np.ndindex(sizes):
+            rows = [select(x, depth, entry) for x, depth in zip(arguments, case, strict=True)]
+            entries.append([leaf.numpy() for leaf in nx.tree.leaves(run_one(*rows))])
+        for result, leaves in zip(nx.tree.leaves(found), zip(*entries, strict=True), strict=True):
+            expected = np.reshape(leaves, (*sizes[2 - max(case) :], *leaves[0].shape))
+            assert result.shape == expected.shape, case
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5, err_msg=str(case))
+
+
+def test_results_depend_on_other_entries_of_their_arguments():
+    x = nx.vectorize(nx.ones((3, 2)), "a")
+
+    def function(x):
+        return nx.sum(nx.devectorize(x))
+
+    assert nx.devectorize(nx.vjp(function, x)[1](2.0)[0]).tolist() == [[2.0, 2.0]] * 3
+    with pytest.raises(nx.ArgumentError, match=r'cotangent 0: must not have .* axis "a"'):
+        nx.vjp(function, x)[1](nx.vectorize(nx.ones(3), "a"))
+    for derivative in ("jacfwd", "jacrev"):
+        message = f'{derivative}: result 0: must have the vectorized axis "a" of the arguments'
+        with pytest.raises(nx.ShapeError, match=message):
+            getattr(nx, derivative)(function)(x)
+
+
+def test_jacobians_of_constants_have_the_axes_of_the_arguments():
+    x, c = nx.vectorize(nx.ones((3, 2)), "a"), nx.vectorize(nx.ones((4, 5)), "b")
+    for derivative in (nx.jacfwd, nx.jacrev):
+        zeros = derivative(lambda x: nx.ones(5))(x)
+        assert (zeros.vectorized_axes, zeros.shape) == ((("a", 3),), (5, 2))
+        zeros = derivative(lambda x: c)(x)
+        assert sorted(zeros.vectorized_axes) == [("a", 3), ("b", 4)]
+        assert (zeros.shape, np.any(nx.devectorize(zeros))) == ((5, 2), False)
 
 
 def test_linear_maps_along_axes_that_results_vectorize(compiler):

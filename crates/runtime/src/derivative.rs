@@ -101,7 +101,7 @@ impl Differentiable {
     pub fn jvp(&self, tangents: &[impl AsRef<RawExpr>]) -> Result<(Vec<RawExpr>, Vec<RawExpr>)> {
         let expected: Vec<Slot> = self.value_slots();
         let tangents = &safe(&self.trace, tangents)?;
-        let further = further("jvp", &expected, tangents)?;
+        let further = further("jvp", &[&expected], tangents)?;
         let given = fit(&self.trace, ("jvp", "tangent"), &expected, tangents, &further)?;
         if !further.is_empty() {
             return self.jvp_for_each(given, &further);
@@ -198,7 +198,8 @@ impl Differentiable {
     ///
     /// # Errors
     /// Returns an error for an op without a derivative, complex values in forward mode, complex
-    /// results in reverse mode, or vectorized axes of values that a result lacks.
+    /// results in reverse mode, or vectorized axes of values that a result lacks although it
+    /// depends on the values.
     pub fn jacobian(&self, mode: Mode) -> Result<(Vec<RawExpr>, Vec<Vec<RawExpr>>)> {
         let (values, results) = (self.value_slots(), self.result_slots());
         let (function, sources, argument) = match mode {
@@ -213,16 +214,15 @@ impl Differentiable {
             );
             return Err(Error::Arguments { function: function.into(), why });
         }
-        if let Some(lost) = results.iter().find(|slot| {
-            self.vectors.iter().any(|axis| slot.vectors.position(&axis.name).is_none())
-        }) {
-            let why = format!(
-                "a result has the vectorized axes {:?}, and the arguments {:?}: each entry must \
-                 have a separate result",
-                lost.vectors.to_string(),
-                self.vectors.to_string()
-            );
-            return Err(Error::Vectors { function: function.into(), why });
+        for (at, slot) in results.iter().enumerate().filter(|(_, slot)| !slot.is_constant) {
+            if let Some(axis) = self.vectors.without_all(&slot.vectors).first() {
+                let why = format!(
+                    "result {at}: must have the vectorized axis {:?} of the arguments, because it \
+                     depends on them",
+                    axis.name
+                );
+                return Err(Error::Vectors { function: function.into(), why });
+            }
         }
         self.trace.build(|graph| match mode {
             Mode::Forward => self.jacobian_forward(graph, &values, &results),
@@ -266,13 +266,12 @@ impl Differentiable {
             let id = row[at].id()?;
             diagonals.push(self.trace.build(|graph| {
                 let size = slot.entry.shape.size();
-                let vectors = slot.vectors.iter().map(|axis| axis.size);
-                let square: Shape = vectors.chain([size, size]).collect();
+                let vectors = row[at].vectors();
+                let square: Shape = vectors.sizes().iter().copied().chain([size, size]).collect();
                 let matrix = graph.reshape(id, square)?;
                 let diagonal = graph.take_diagonal(matrix, 0)?;
-                let shape: Shape = slot.sizes().collect();
-                let diagonal = graph.reshape(diagonal, shape)?;
-                Ok::<_, Error>(self.expr(diagonal, &slot.vectors))
+                let diagonal = graph.reshape(diagonal, vectors.full_type(&slot.entry).shape)?;
+                Ok::<_, Error>(self.expr(diagonal, vectors))
             })?);
         }
         Ok(diagonals)
@@ -290,6 +289,9 @@ impl Differentiable {
         let mut rows = Vec::with_capacity(results.len());
         for (&change, slot) in changes.iter().zip(results) {
             let change = graph.lift(change, &[total])?;
+            // A constant result can lack axes of the values, but its derivatives have them as in
+            // reverse mode.
+            let vectors = VectorAxes::union("jacfwd", [&slot.vectors, &self.vectors])?;
             // The axis of directions moves behind the axes of the result.
             let rank = graph.shape(change).rank();
             let order: Axes = (1..rank).chain([0]).collect();
@@ -304,7 +306,8 @@ impl Differentiable {
                 let entry = value.entry.shape.iter().copied();
                 let shape: Shape = slot.sizes().chain(entry).collect();
                 let part = graph.reshape(part, shape)?;
-                row.push(self.expr(part, &slot.vectors));
+                let part = vectors::spread(graph, part, &slot.vectors, &vectors)?;
+                row.push(self.expr(part, &vectors));
             }
             rows.push(row);
         }
@@ -389,7 +392,18 @@ impl Differentiable {
     /// The results as callers see them.
     fn result_slots(&self) -> Vec<Slot> {
         let types = self.program.output_types().take(self.sides.outputs);
-        types.zip(&self.outputs).map(|(ty, vectors)| Slot::new(ty, vectors)).collect()
+        let slots = types.zip(&self.outputs).enumerate().map(|(at, (ty, vectors))| {
+            let lacks_axes = !self.vectors.without_all(vectors).is_empty();
+            Slot { is_constant: lacks_axes && !self.depends(at), ..Slot::new(ty, vectors) }
+        });
+        slots.collect()
+    }
+
+    /// Returns whether an output depends on the values.
+    fn depends(&self, output: usize) -> bool {
+        let needed = self.program.graph().reachable(&[self.program.outputs()[output]]);
+        let values = &self.program.parameters()[..self.sides.inputs];
+        values.iter().any(|&value| needed.contains(value))
     }
 
     fn expr(&self, id: ExprId, vectors: &VectorAxes) -> RawExpr {
@@ -438,7 +452,7 @@ impl LinearMap {
         };
         let mut operands = trace.ids(known)?;
         let arguments = &safe(trace, arguments)?;
-        let further = further(function, &self.arguments, arguments)?;
+        let further = further(function, &[&self.arguments, &self.results], arguments)?;
         let given = fit(trace, (function, argument), &self.arguments, arguments, &further)?;
         let found = trace.build(|graph| {
             if further.is_empty() {
@@ -463,12 +477,14 @@ impl LinearMap {
 struct Slot {
     entry: TensorType,
     vectors: VectorAxes,
+    /// True if a result lacks a vectorized axis of the values, because it does not depend on them.
+    is_constant: bool,
 }
 
 impl Slot {
     /// Returns the slot of a node with a type and vectorized axes.
     fn new(ty: &TensorType, vectors: &VectorAxes) -> Self {
-        Slot { entry: vectors.entry_type(ty), vectors: vectors.clone() }
+        Slot { entry: vectors.entry_type(ty), vectors: vectors.clone(), is_constant: false }
     }
 
     /// The sizes of the vectorized axes, then of an entry.
@@ -484,11 +500,10 @@ fn safe(trace: &Trace, values: &[impl AsRef<RawExpr>]) -> Result<Vec<RawExpr>> {
 
 /// Returns the vectorized axes of tangents or cotangents that no slot has; the derivative is applied
 /// for each entry of these axes.
-fn further(function: &str, slots: &[Slot], given: &[impl AsRef<RawExpr>]) -> Result<VectorAxes> {
-    let known = VectorAxes::union(function, slots.iter().map(|slot| &slot.vectors))?;
+fn further(function: &str, slots: &[&[Slot]], given: &[impl AsRef<RawExpr>]) -> Result<VectorAxes> {
     let all = VectorAxes::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
-    let own = all.iter().filter(|axis| known.position(&axis.name).is_none());
-    Ok(VectorAxes::new(own.cloned()))
+    let slots = slots.iter().copied().flatten();
+    Ok(slots.fold(all, |further, slot| further.without_all(&slot.vectors)))
 }
 
 /// Returns axes followed by other axes.
@@ -497,7 +512,8 @@ fn join_axes(further: &VectorAxes, own: &VectorAxes) -> VectorAxes {
 }
 
 /// Nodes for a caller's tangents or cotangents: in the dtype of the values they belong to,
-/// with its vectorized axes behind the further ones.
+/// with its vectorized axes behind the further ones. Cotangents of constants that have axes of the
+/// differentiated values become zeros.
 fn fit(
     trace: &Trace,
     (function, argument): (&str, &str),
@@ -525,16 +541,21 @@ fn fit(
             let id = strip_names(graph, id)?;
             let id = graph.as_type(id, dtype)?;
             let to = join_axes(further, &slot.vectors);
-            if let Some(axis) = own.iter().find(|axis| to.position(&axis.name).is_none()) {
+            // A program accepts exactly the types for which it was created, including axis names.
+            let ty = TensorType { dtype, ..to.full_type(&slot.entry) };
+            if let Some(axis) = own.without_all(&to).first() {
+                if slot.is_constant {
+                    // The cotangent of a constant contributes to no derivative.
+                    fitted.push(graph.constant(Scalar::zero(dtype), ty)?);
+                    continue;
+                }
                 return Err(mistake(format!(
                     "{argument} {at}: must not have the vectorized axis {:?}, which its value does not have",
                     axis.name
                 )));
             }
             let id = vectors::spread(graph, id, own, &to)?;
-            // A program accepts exactly the types for which it was created, including axis names.
-            let names = to.full_type(&slot.entry).names;
-            fitted.push(graph.rename(id, names)?);
+            fitted.push(graph.rename(id, ty.names)?);
         }
         Ok(fitted)
     })

@@ -77,6 +77,12 @@ impl VectorAxes {
         Self::new(self.iter().filter(|axis| *axis.name != *name).cloned())
     }
 
+    /// Returns all axes whose names are not names of `others`.
+    #[must_use]
+    pub(crate) fn without_all(&self, others: &VectorAxes) -> Self {
+        Self::new(self.iter().filter(|axis| others.position(&axis.name).is_none()).cloned())
+    }
+
     /// Returns `true` without vectorized axes.
     #[inline]
     pub fn is_empty(&self) -> bool {
