@@ -234,3 +234,13 @@ def test_linear_maps_along_axes_that_results_vectorize(compiler):
     along, pushed, shared = nx.jit(both, compiler=compiler)(x, directions)
     assert nx.devectorize(along).tolist() == nx.devectorize(pushed).tolist() == [2.0, 4.0, 18.0]
     assert nx.devectorize(shared).tolist() == [2.0, 8.0, 18.0]
+
+
+def test_names_of_vectorized_axes_are_distinct():
+    with pytest.raises(nx.ArgumentError, match='vectorized_axes: names must be distinct; got "a"'):
+        nx.template((3,), vectorized_axes=[("a", 2), ("a", 2)])
+    adds = nx.debug_expr(lambda x: nx.vectorize(x, "v"))(nx.ones(3))
+    values = nx.vectorize(nx.ones((2, 3)), "v")
+    message = 'call: values: must not have the vectorized axis "v", which result 0 adds'
+    with pytest.raises(nx.ArgumentError, match=message):
+        nx.jit(lambda x: nx.expr.call(adds, x))(values)

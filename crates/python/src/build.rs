@@ -363,10 +363,19 @@ fn expr_call(
         }
     });
     let (ids, batch) = results.or_raise()?;
-    let results = ids.into_iter().enumerate().map(|(position, id)| {
+    let mut results = Vec::with_capacity(ids.len());
+    for (position, id) in ids.into_iter().enumerate() {
         let own = expression.results.vectors.get(position);
-        (id, VectorAxes::new(batch.iter().chain(own.iter()).cloned()))
-    });
+        if let Some(axis) = own.iter().find(|axis| batch.position(&axis.name).is_some()) {
+            let why = format!(
+                "values: must not have the vectorized axis {:?}, which result {position} adds",
+                axis.name
+            );
+            return Err(argument_error("call", why));
+        }
+        results.push((id, VectorAxes::new(batch.iter().chain(own.iter()).cloned())));
+    }
+    let results = results.into_iter();
     expression.results.tree.rebuild(py, &mut wrap_all(py, &trace, results))
 }
 

@@ -1,5 +1,6 @@
 //! Templates: types of inputs without data.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use nxla_runtime::host::Names;
@@ -81,6 +82,11 @@ impl PyTemplate {
             None => None,
         };
         let ty = TensorType { dtype: dtype.0, shape: shape.0, names };
+        let mut seen = HashSet::new();
+        if let Some((twice, _)) = axes.iter().find(|(name, _)| !seen.insert(name.as_str())) {
+            let why = format!("vectorized_axes: names must be distinct; got {twice:?} twice");
+            return Err(argument_error(function, why));
+        }
         let axes = axes.into_iter().map(|(name, Count(size))| (name, size)).collect();
         Ok(Self(LeafType { ty, vectors: vectors_of(axes) }))
     }

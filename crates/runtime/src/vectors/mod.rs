@@ -59,8 +59,19 @@ impl VectorAxes {
     pub const NONE: VectorAxes = VectorAxes(None);
 
     /// These axes.
+    ///
+    /// # Panics
+    /// Panics if two axes have the same name, because a name then selects only one of them.
     pub fn new(axes: impl IntoIterator<Item = VectorAxis>) -> Self {
         let axes: SmallVec<[VectorAxis; 2]> = axes.into_iter().collect();
+        for (position, axis) in axes.iter().enumerate() {
+            let is_first = axes[..position].iter().all(|other| other.name != axis.name);
+            assert!(
+                is_first,
+                "vectorized axes must have distinct names; got {:?} twice",
+                axis.name
+            );
+        }
         Self((!axes.is_empty()).then(|| axes.into_vec().into()))
     }
 
@@ -198,6 +209,12 @@ mod tests {
             "add: the vectorized axis \"x\" has size 3 in one operand and 2 in another; sizes must \
              be equal, or 1"
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "must have distinct names")]
+    fn names_must_be_distinct() {
+        axes(&[("x", 2), ("y", 3), ("x", 2)]);
     }
 
     #[test]
