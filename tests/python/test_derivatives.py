@@ -290,6 +290,55 @@ def test_linear_custom_rules_support_forward_mode():
         nx.jvp(clipped, (0.5,), (2.0,))
 
 
+def sines_fori(x):
+    return nx.fori(0, 3, lambda i, c: nx.sin(c) * x, x)
+
+
+def sines_scan(x):
+    return nx.scan(lambda c, row: (nx.sin(c) * x + row, c), x, nx.stack([x, x, x]))[0]
+
+
+def sines_while(x):
+    return nx.while_loop(lambda c: c > 0.1, lambda c: nx.sin(c) * x, x)
+
+
+def sines_bounded(x):
+    return nx.while_loop(lambda c: c > 0.1, lambda c: nx.sin(c) * x, x, max_trips=5)
+
+
+@pytest.mark.parametrize("function", [sines_fori, sines_scan, sines_while, sines_bounded])
+def test_custom_rules_with_loops_of_coefficients_are_linear(function):
+    # The loop of the derivative computes coefficients and tangents together.
+    pushed = nx.custom_jvp(function)
+    pushed.defjvp(lambda primals, tangents: nx.jvp(function, primals, tangents)[1])
+    pulled = nx.custom_vjp(function)
+    pulled.defvjp(
+        lambda x: (function(x), x),
+        lambda x, cotangent: nx.vjp(function, x)[1](cotangent),
+    )
+    points = f64([0.3, 0.5, 0.7])
+    for derivative in (nx.grad, nx.jacfwd, nx.hessian, lambda f: nx.grad(nx.checkpoint(f))):
+        expected = nx.vmap(derivative(function))(points)
+        for custom in (pushed, pulled):
+            close(derivative(custom)(points[1]), expected[1])
+            close(nx.vmap(derivative(custom))(points), expected)
+            close(nx.jit(nx.vmap(derivative(custom)))(points), expected)
+    expected = nx.vmap(nx.grad(function))(points)
+    for custom in (function, pushed, pulled):
+        close(nx.grad(lambda x, custom=custom: nx.sum(nx.vmap(custom)(x)))(points), expected)
+
+
+def test_nonlinear_loops_in_custom_rules_are_rejected():
+    square = nx.custom_jvp(nx.sin)
+    square.defjvp(
+        lambda primals, tangents: nx.fori(
+            0, 3, lambda i, u: (u[0] * 0.5, u[0] * u[1] * u[1]), (primals[0], tangents[0])
+        )[1]
+    )
+    with pytest.raises(nx.GradientError, match="rule: must be linear"):
+        nx.grad(square)(0.5)
+
+
 def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
     @nx.custom_vjp(nondiff_argnums=(0,))
     def apply(function, x, y):

@@ -5,8 +5,13 @@
 //! the rule. This holds only for a linear rule. A rule that clips its argument is rejected: the
 //! cotangents of a linear function do not depend on the point at which the function is
 //! differentiated.
+//!
+//! The transpose does not call the hooks of the rule itself. A custom rule inside the rule is
+//! rejected if one of its hooks reads an argument, because the transpose does not receive the
+//! argument.
 
 use nxla_expr::{CustomGrad, ExprId, Graph, Program, RuleFor, TensorType};
+use nxla_tensor::Scalar;
 
 use crate::builder;
 use crate::error::{GradError, Result};
@@ -53,15 +58,28 @@ pub(crate) fn transpose(
     }
     let found = backpropagate(&mut inside, &outputs, &cotangents, &inputs[..arguments])?;
     let results: Vec<ExprId> = found.iter().copied().flatten().collect();
-    let reached = inside.reachable(&results);
-    if inputs[..arguments].iter().any(|&argument| reached.contains(argument)) {
+    let transposed = Program::new(&inside, types, &results)?;
+    if depends_on_arguments(&transposed, arguments) {
         let line = graph.current_line();
         let op = rule.function_name();
         return Err(GradError::NotLinear { op, line });
     }
-    let transposed = Program::new(&inside, types, &results)?;
-    let mut passed: Vec<Option<ExprId>> = vec![None; arguments];
+    // A loop may compute coefficients of the rule together with values that depend on the
+    // arguments. Nothing uses those values, so the arguments are zeros.
+    let mut passed = Vec::with_capacity(transposed.inputs().len());
+    for (ty, is_used) in transposed.inputs()[..arguments].iter().zip(transposed.used_inputs()) {
+        let zeros = is_used.then(|| graph.constant(Scalar::zero(ty.dtype), ty.clone()));
+        passed.push(zeros.transpose()?);
+    }
     passed.extend(captures.iter().chain(&seeds).copied().map(Some));
     let mut results = splice_all(&transposed, graph, &passed, Hooks::Keep)?.into_iter();
     Ok(found.iter().map(|found| found.and_then(|_| results.next())).collect())
+}
+
+/// Returns whether an output or a hook of a program depends on one of its leading inputs.
+fn depends_on_arguments(program: &Program, arguments: usize) -> bool {
+    let is_argument: Vec<bool> = (0..program.inputs().len()).map(|at| at < arguments).collect();
+    let observed = program.graph().reachable(program.effects());
+    program.dependent_outputs(&is_argument).contains(&true)
+        || program.parameters()[..arguments].iter().any(|&argument| observed.contains(argument))
 }

@@ -10,6 +10,30 @@ use crate::graph::{
     close_over_iterations,
 };
 
+impl Program {
+    /// Returns for each output whether its value depends on a marked input. The analysis visits
+    /// regions: a state of a loop depends on another state only if an iteration uses it.
+    ///
+    /// ```
+    /// use nxla_expr::{Graph, Program, TensorType};
+    /// use nxla_tensor::DType;
+    ///
+    /// let ty = TensorType::new(DType::F32, [3]);
+    /// let mut graph = Graph::new();
+    /// let x = graph.parameter(0, ty.clone());
+    /// let y = graph.parameter(1, ty.clone());
+    /// let outputs = [graph.sin(x)?, graph.add(x, y)?];
+    /// let program = Program::new(&graph, vec![ty.clone(), ty], &outputs)?;
+    /// assert_eq!(program.dependent_outputs(&[false, true]), [false, true]);
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dependent_outputs(&self, inputs: &[bool]) -> Vec<bool> {
+        // A value has batch axes if it depends on an input with batch axes.
+        batched_outputs(self, inputs)
+    }
+}
+
 /// The facts about the results of a node.
 type Parts<F> = SmallVec<[F; 1]>;
 

@@ -11,3 +11,4 @@ mod modes;
 mod residuals;
 mod reverse;
 mod structured;
+mod transpose;
