@@ -209,6 +209,35 @@ def test_small_values_of_f32_distribution_functions(compiler):
 
 
 INF = math.inf
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_gamma_functions_of_the_largest_arguments(compiler, name, dtype):
+    """XLA replaces the reciprocals of the largest numbers by zero, so the fraction cannot run."""
+    largest = nx.finfo(dtype).max
+    last = [largest, largest / 2, largest / 4, 1e6, INF, math.nan]
+    a, x = (nx.tensor(v.ravel(), dtype=dtype) for v in np.meshgrid([0.5, 2.0, 9999.0, 1e5], last))
+    found = values(compiler, name, a, x)
+    limit = 1.0 if name == "gammainc" else 0.0
+    np.testing.assert_array_equal(found, np.repeat([*[limit] * 5, math.nan], 4))
+    if name == "gammainc":
+        slopes = nx.grad(lambda a, x: nx.sum(special.gammainc(a, x)), argnums=(0, 1))
+        for slope in nx.jit(slopes, compiler=compiler)(a, x):
+            np.testing.assert_array_equal(np.asarray(slope)[:20], 0.0)
+
+
+def test_an_element_that_does_not_converge_is_nan():
+    from nxla.special import incomplete
+
+    def is_still(state):
+        return state[0] < 0.5
+
+    changes = nx.tensor([0.0, 1.0], dtype="f64")
+    found = incomplete._repeat(lambda state: state, (changes, nx.tensor(1.0)), is_still)
+    assert found[0].tolist() == pytest.approx([0.0, math.nan], nan_ok=True)
+
+
 #: Infinite arguments, and the limits of functions at the arguments.
 LIMITS = {
     "betainc": [((2, INF, 0.5), 1), ((INF, 2, 0.5), 0), ((2, INF, 0), 0), ((INF, 2, 1), 1)],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core, _hints
+from nxla import _core, _hints, tree
 from nxla.derivatives import jvp
 from nxla.ops.loops import while_loop
 from nxla.special._wide import custom_rule, elementwise
@@ -39,6 +39,11 @@ _SMALL_BETA = 5e-3
 #: The parameter from which Temme's expansion has full precision. The number of steps of the series
 #: and the fraction grows with the square root of the parameter; it is below 1000 here.
 _LARGE_GAMMA = 1e4
+#: The argument from which the upper function of a parameter below `_LARGE_GAMMA` underflows.
+_FAR_GAMMA = 1e6
+#: The number of iterations after which an element that has not converged is NaN. The fraction of
+#: the beta function needs more iterations if both parameters exceed about 1e12.
+_MAX_ITERATIONS = 100_000
 #: The values of ``(x - a) / a`` beyond which one of the functions of large `a` underflows.
 _LARGE_RANGE = (-0.4, 0.5)
 #: The power series of the first functions ``c_k(eta)`` of the expansion, by DLMF 8.12.9 to 8.12.11.
@@ -159,16 +164,22 @@ def _is_still(change: Tensor, tolerance: float) -> Tensor:
 def _repeat(step: Callable[[Any], Any], state: Any, is_still: Callable[[Any], Tensor]) -> Any:
     """Repeat a step until each element has converged once.
 
-    Because of rounding, the change of an element may stay near the tolerance forever.
+    Because of rounding, the change of an element may stay near the tolerance forever. An element
+    that does not converge in `_MAX_ITERATIONS` is NaN.
     """
 
-    def following(pair: Any) -> Any:
-        state, done = pair
-        state = step(state)
-        return state, done | is_still(state)
+    def is_unfinished(loop: Any) -> Any:
+        _, done, count = loop
+        return _core.any(~done) & (count < _MAX_ITERATIONS)
 
-    start = (state, is_still(state))
-    return while_loop(lambda pair: _core.any(~pair[1]), following, start)[0]
+    def following(loop: Any) -> Any:
+        state, done, count = loop
+        state = step(state)
+        return state, done | is_still(state), count + 1
+
+    start = (state, is_still(state), _core.tensor(0, "s32"))
+    state, done, _ = while_loop(is_unfinished, following, start)
+    return tree.map(lambda x: _core.where(done, x, math.nan), state)
 
 
 def _converge(step: Callable[..., Any], params: Any, state: Any) -> Any:
@@ -259,6 +270,9 @@ class _Gamma:
     """
 
     def __init__(self, a: Tensor, x: Tensor) -> None:
+        # The fraction does not converge on XLA for the largest arguments, whose reciprocals are
+        # subnormal: XLA replaces the reciprocals by zero.
+        x = _core.where((x >= _FAR_GAMMA) & (a < _LARGE_GAMMA), math.inf, x)
         self.a, self.x = a, x
         self.is_low = x < a + 1.0
         # Both forms compute all elements, so each receives valid arguments for elements of the
@@ -618,7 +632,8 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
 
     It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to `x`, divided by the integral
     to 1: the distribution function of the beta distribution. Small values are computed without
-    cancellation. If one parameter is infinite, the result is the limit.
+    cancellation. If one parameter is infinite, the result is the limit. If both parameters exceed
+    about 1e12 and `x` is near the mean ``a / (a + b)``, the result is NaN.
 
     Parameters
     ----------
