@@ -227,6 +227,39 @@ def test_gamma_functions_of_the_largest_arguments(compiler, name, dtype):
             np.testing.assert_array_equal(np.asarray(slope)[:20], 0.0)
 
 
+BETA_POINTS = [
+    (1.0, 1e200, 0.5), (1e200, 1.0, 0.5), (1.0, 1e308, 0.3), (1e308, 1.0, 0.7),
+    (0.5, 2e154, 1e-154), (1.0, 2e154, 1e-154), (1e-300, 1e200, 1e-200), (3.0, 6e18, 1e-18),
+    (3.0, 6e12, 1e-12), (0.5, 1e200, 1e-200), (1e308, 1e-300, 0.5), (1e160, 3e160, 0.1),
+    (1e160, 3e160, 0.5),
+]  # fmt: skip
+
+
+def test_beta_functions_of_large_parameters(compiler):
+    """No product overflows, and the fraction does not cancel for the complement of a small `x`."""
+    points = np.array(BETA_POINTS).T
+    arguments = [nx.tensor(x) for x in points]
+    found = values(compiler, "betainc", *arguments)
+    expected = np.array([scipy_value("betainc", *point) for point in BETA_POINTS])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    slopes = nx.grad(lambda *x: nx.sum(special.betainc(*x)), argnums=(0, 1, 2))
+    for slope in nx.jit(slopes, compiler=compiler)(*arguments):
+        assert np.all(np.isfinite(np.asarray(slope)))
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_beta_functions_of_the_largest_parameters(compiler, dtype):
+    m, nan = nx.finfo(dtype).max, math.nan
+    cases = [
+        ((1.0, m, 0.5), 1), ((m, 1.0, 0.5), 0), ((2.0, m / 2, 0.5), 1), ((m / 2, 2.0, 0.5), 0),
+        ((m, 0.5, 1.0), 1), ((0.5, m, 0.0), 0), ((m, m / 2, 0.1), 0), ((m, m / 2, 0.9), 1),
+        ((1.0, m, nan), nan), ((nan, m, 0.5), nan), ((m, INF, 0.5), 1), ((INF, m, 0.5), 0),
+    ]  # fmt: skip
+    points, expected = zip(*cases, strict=True)
+    arguments = [nx.tensor(column, dtype=dtype) for column in zip(*points, strict=True)]
+    np.testing.assert_array_equal(values(compiler, "betainc", *arguments), expected)
+
+
 def test_an_element_that_does_not_converge_is_nan():
     from nxla.special import incomplete
 

@@ -460,14 +460,30 @@ def _log_small_beta(p: Tensor, q: Tensor) -> Tensor:
     return _lgamma1p(p) + _core.log1p(excess) - p * mean
 
 
+def _beta_scale(p: Tensor, rest: Tensor) -> Tensor:
+    """Return the scale of the entries of the fraction of the incomplete beta function."""
+    return p * rest + 1.0
+
+
+def _beta_start(p: Tensor, q: Tensor, y: Tensor, rest: Tensor) -> Tensor:
+    """Return the first entry of the fraction of the incomplete beta function."""
+    return (p * rest - q * y + 1.0) / _beta_scale(p, rest)
+
+
 @_fraction_step
-def _beta_step(p: Tensor, q: Tensor, y: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the parts of the fraction of the incomplete beta function."""
-    half = _core.floor(n * 0.5)
-    pair = _core.maximum(half, 1.0)
-    even = pair * (q - pair) * y / ((p + 2.0 * pair - 1.0) * (p + 2.0 * pair))
-    odd = -(p + half) * (p + q + half) * y / ((p + 2.0 * half) * (p + 2.0 * half + 1.0))
-    return _core.where(_core.equal(half * 2.0, n), even, odd), p * 0.0 + 1.0
+def _beta_step(p: Tensor, q: Tensor, y: Tensor, rest: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the parts of the fraction of the incomplete beta function.
+
+    It is the fraction of Didonato and Morris (1992, algorithm 708), every second convergent of
+    DLMF 8.17.22. `rest` is ``1 - y``: for `y` near 1, ``p - (p + q) y`` would cancel. The entries
+    are divided by their scale, so that parameters of any size neither overflow nor underflow, and
+    the fraction by ``p / (p + 1)``.
+    """
+    scale, middle = _beta_scale(p, rest), p + 2.0 * n - 1.0
+    weight = _core.where(_core.equal(n, 1.0), p + 1.0, p + n - 1.0) / middle
+    numerator = weight * ((p + q + n - 1.0) * y / middle) * n * ((q - n) * y / scale) / scale
+    slope = (p + n) / (middle + 2.0) * ((p * rest - q * y + 1.0 + n * (1.0 + rest)) / scale)
+    return numerator, n / middle * ((q - n) * y / scale) + n / scale + slope
 
 
 @_series_step
@@ -495,7 +511,7 @@ class _Beta:
         self.a, self.b = a, b
         p, q = self._exchange(a, b)
         y = where(self.is_low, x, 1.0 - x)
-        self.params = (p, q, y)
+        self.params = (p, q, y, where(self.is_low, 1.0 - x, x))
         self.is_small = ~self.is_low & (b < _SMALL_BETA)
         self.small_params = (p, q, where(self.is_small, y, 0.0))
 
@@ -507,17 +523,19 @@ class _Beta:
     def sums(self) -> tuple[Tensor, Tensor]:
         """Return the fraction of the function, and the series of the complement for small `b`."""
         one = self.a * 0.0 + 1.0
-        fraction = _converge(_beta_step, self.params, _fraction_start(one))[3]
+        start = _fraction_start(_beta_start(*self.params))
+        fraction = _converge(_beta_step, self.params, start)[3]
         return fraction, _converge(_small_beta_step, self.small_params, _series_start(one))[2]
 
     def slope(self, index: int) -> Tensor:
         """Return the derivative of the function in `a` or `b`."""
         zero, one = self.a * 0.0, self.a * 0.0 + 1.0
         changes = (one, zero) if index == 0 else (zero, one)
-        tangents = (*self._exchange(*changes), zero)
-        fraction, slope = _fraction_slope(_beta_step, self.params, (one, zero), tangents)
+        tangents = (*self._exchange(*changes), zero, zero)
+        first = jvp(_beta_start, self.params, tangents)
+        fraction, slope = _fraction_slope(_beta_step, self.params, first, tangents)
         series = _converge_with_slope(
-            _small_beta_step, self.small_params, _series_start(one), tangents
+            _small_beta_step, self.small_params, _series_start(one), tangents[:3]
         )
         sums, slopes = (fraction, series[0][2]), (slope, series[1][2])
         found: Tensor = jvp(self.value, (self.a, self.b, sums), (*changes, slopes))[1]
@@ -528,7 +546,7 @@ class _Beta:
         p, q = self._exchange(a, b)
         logs = self._exchange(_core.log(self.x), _core.log1p(-self.x))
         power = _core.exp(p * logs[0] + q * logs[1] - _betaln(p, q))
-        value = power / (p * sums[0])
+        value = power / (p / (p + 1.0) * _beta_scale(p, self.params[3]) * sums[0])
         high = _core.where(self.is_small, self._small_value(a, b, sums[1]), 1.0 - value)
         return _core.where(self.is_low, value, high)
 
@@ -556,6 +574,9 @@ def _beta_edges(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     # The distribution concentrates at 1 for infinite `a` and at 0 for infinite `b`.
     at_zero = at_zero | (is_between & _core.isinf(a) & _core.isfinite(b))
     at_one = at_one | (is_between & _core.isinf(b) & _core.isfinite(a))
+    # The distribution of finite parameters whose sum overflows concentrates at its mean.
+    is_huge, mean = is_between & _core.isfinite(a) & _core.isfinite(b), 1.0 / (1.0 + b / a)
+    at_zero, at_one = at_zero | (is_huge & (x < mean)), at_one | (is_huge & (x > mean))
     edge = _core.where(at_zero, 0.0, _core.where(at_one, 1.0, math.nan))
     return _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
 
