@@ -10,7 +10,7 @@ from types import MethodType
 
 import nxla as nx
 from nxla import _core, _hints, _numpy_methods
-from nxla._values import is_inexact, user_line
+from nxla._values import call_as, is_inexact, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
 TYPE_CHECKING = False
@@ -221,12 +221,24 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def quotient_and_rest(x: Tensor, value: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Return ``x // value`` and ``x % value``, as `divmod` does."""
-    return x // value, x % value
+    found: tuple[Tensor, Tensor] = _divmod(x.__floordiv__, x.__mod__, value)
+    return found
 
 
 def quotient_and_rest_of(x: Tensor, value: TensorLike, /) -> tuple[Tensor, Tensor]:
     """Return ``value // x`` and ``value % x``, as `divmod` does."""
-    return x.__rfloordiv__(value), x.__rmod__(value)
+    found: tuple[Tensor, Tensor] = _divmod(x.__rfloordiv__, x.__rmod__, value)
+    return found
+
+
+def _divmod(divide: Callable[[Any], Any], remainder: Callable[[Any], Any], value: Any) -> Any:
+    """Return both results, or NotImplemented for a value that is not an operand of tensors."""
+
+    def floor_divide(value: Any) -> Any:  # Errors begin with the name of this function.
+        return divide(value)
+
+    quotient = call_as("divmod", floor_divide, value)
+    return NotImplemented if quotient is NotImplemented else (quotient, remainder(value))
 
 
 def from_the_last(x: Tensor, /) -> Iterator[Tensor]:

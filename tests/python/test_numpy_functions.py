@@ -191,6 +191,26 @@ def test_python_builtins():
         reversed(nx.tensor(1))
 
 
+class Reflected:
+    """An operand with its own reflected division."""
+
+    def __rdivmod__(self, value):
+        return type(value).__name__
+
+
+@pytest.mark.parametrize("function", [lambda f: f, nx.jit])
+def test_divmod_of_foreign_operands(function):
+    x = nx.tensor([1.0, 2.0])
+    for operands in (lambda x: divmod(x, object()), lambda x: divmod(object(), x)):
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for divmod\(\)"):
+            function(operands)(x)
+    assert divmod(x, Reflected()) == "Tensor"
+    with pytest.raises(nx.ShapeError, match="divmod: operands: expected shapes that broadcast"):
+        function(lambda x: divmod(x, nx.ones(3)))(x)
+    with pytest.raises(nx.DTypeError, match="divmod: operand: expected a real dtype; got c64"):
+        function(lambda x: divmod(1j, x))(x)
+
+
 @pytest.mark.parametrize(
     "scalar",
     [np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.bytes_(b"abc"), np.str_("abc")],
