@@ -6,6 +6,7 @@ names equal those of NumPy's and JAX's arrays.
 
 from __future__ import annotations
 
+import math
 from types import MethodType
 
 import nxla as nx
@@ -251,6 +252,21 @@ def whole_part(x: Tensor, /) -> int:
     return int(x)
 
 
+def floor_of(x: Tensor, /) -> int:
+    """Return the largest int of at most the only element: ``math.floor(x)``."""
+    return int(x) if _is_whole(x) else math.floor(float(x))
+
+
+def ceil_of(x: Tensor, /) -> int:
+    """Return the smallest int of at least the only element: ``math.ceil(x)``."""
+    return int(x) if _is_whole(x) else math.ceil(float(x))
+
+
+def _is_whole(x: Tensor) -> bool:
+    """Return whether all elements are integers, which a float may not represent."""
+    return x.dtype.kind in ("signed", "unsigned", "pred")
+
+
 def jax_array(x: Tensor, /) -> Any:
     """Return a JAX array with the same values, for `jax.numpy.asarray`.
 
@@ -284,10 +300,13 @@ _hints.install(globals())
 #: Methods by name.
 METHODS: dict[str, Callable[..., Any]] = {
     "__array_namespace__": namespace,
+    "__bytes__": nx.to_binary,
+    "__ceil__": ceil_of,
     "__copy__": copy,
     "__deepcopy__": deep_copy,
     "__jax_array__": jax_array,
     "__divmod__": quotient_and_rest,
+    "__floor__": floor_of,
     "__rdivmod__": quotient_and_rest_of,
     "__reversed__": from_the_last,
     "__round__": _numpy_methods.round,

@@ -191,6 +191,27 @@ def test_python_builtins():
         reversed(nx.tensor(1))
 
 
+@pytest.mark.parametrize("function", [math.floor, math.ceil, math.trunc])
+def test_whole_numbers_of_python(function):
+    for dtype, number in (("s64", -(2**62) - 1), ("u64", 2**64 - 1), ("pred", True), ("s8", -3)):
+        found = function(nx.tensor(number, dtype))
+        assert type(found) is int
+        assert found == number
+    for number in (-1.5, 1.5, 2.0, 1e300):
+        assert function(nx.tensor(number, "f64")) == function(number)
+    with pytest.raises(ValueError, match="NaN"):
+        function(nx.tensor(math.nan))
+    with pytest.raises(nx.TraceError):
+        nx.jit(function)(nx.tensor(1))
+
+
+@pytest.mark.parametrize("x", [np.array(3, "i4"), np.array([[1.5, 2.5]]), np.zeros(0, "f4")])
+def test_bytes_of_a_tensor(x):
+    assert bytes(nx.tensor(x)) == x.tobytes()
+    with pytest.raises(nx.TraceError):
+        nx.jit(lambda x: nx.tensor(list(bytes(x))))(x)
+
+
 class Reflected:
     """An operand with its own reflected division."""
 
