@@ -496,7 +496,9 @@ def _variance_of(
     *,
     keepdims: bool,
 ) -> Tensor:
-    size = _core.abs(_core.subtract(x, _mean_of(x, axis, where, keepdims=True)))
+    # The square of an excluded NaN or infinity would have the derivative NaN.
+    change = _core.subtract(x, _mean_of(x, axis, where, keepdims=True))
+    size = _core.abs(_core.where(where, change, 0))
     return _mean_of(_core.multiply(size, size), axis, where, correction, keepdims=keepdims)
 
 

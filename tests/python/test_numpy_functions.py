@@ -173,6 +173,29 @@ def test_in_place_add_does_not_modify_the_array():
     assert np.array_equal(original, np.ones((2, 3)))
 
 
+SELECTED = {
+    "sum": {"initial": 2.0}, "prod": {}, "mean": {}, "var": {"ddof": 1}, "std": {},
+    "max": {"initial": -9.0}, "min": {"initial": 9.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SELECTED)
+@pytest.mark.parametrize("excluded", [math.nan, math.inf, -math.inf])
+def test_excluded_elements_change_neither_values_nor_gradients(compiler, name, excluded):
+    selected = [True, False, True, True, False]
+    x = nx.tensor(np.where(selected, [1.5, 0.0, -2.0, 4.0, 0.0], excluded))
+
+    def function(x, where):
+        return getattr(x, name)(where=where, **SELECTED[name])
+
+    call = nx.jit(nx.value_and_grad(function), compiler=compiler)
+    value, gradient = call(x, nx.tensor(selected))
+    expected, slopes = call(x[selected], nx.tensor([True] * 3))
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    np.testing.assert_allclose(gradient[selected], slopes, rtol=1e-14)
+    assert gradient[[1, 4]].tolist() == [0.0, 0.0]
+
+
 def test_python_builtins():
     assert round(nx.tensor([0.5, 1.5, 2.7])).tolist() == [0.0, 2.0, 3.0]
     assert round(nx.tensor(2.567, "f64"), 2).item() == 2.57
