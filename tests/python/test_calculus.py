@@ -35,6 +35,31 @@ def test_gradient(compiler, name):
         np.testing.assert_allclose(left.numpy(), right, rtol=1e-10)
 
 
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_gradient_of_equal_spacing_ignores_the_element_itself(compiler, edge_order):
+    rows = np.array(
+        [[1.0, 1e8, 3.0, 7.0, -2.0], [1.0, 2.0, np.nan, 7.0, 5.0], [1, 2, np.inf, 7, 5]]
+    )
+    slopes = nx.jit(
+        lambda f: [nx.gradient(f, h, axis=1, edge_order=edge_order) for h in (1.0, 0.5)],
+        compiler=compiler,
+    )
+    for dtype in ("f4", "f8"):
+        f = rows.astype(dtype)
+        with np.errstate(invalid="ignore"):
+            expected = [np.gradient(f, h, axis=1, edge_order=edge_order) for h in (1.0, 0.5)]
+        for found, right in zip(slopes(nx.tensor(f)), expected, strict=True):
+            np.testing.assert_array_equal(found[:, 1:-1], right[:, 1:-1])
+            np.testing.assert_allclose(found, right, rtol=1e-6)
+    assert nx.gradient(nx.tensor([0, 255, 4, 250], "u8"))[1:3].tolist() == [2.0, -2.5]
+
+
+def test_gradient_of_coordinates_does_not_overflow(compiler):
+    f, x = np.array([0.0, 1e300, 1e300]), np.array([0.0, 1.0, 1e10])
+    found = nx.jit(nx.gradient, compiler=compiler)(nx.tensor(f), nx.tensor(x))
+    np.testing.assert_allclose(found, np.gradient(f, x), rtol=1e-14)
+
+
 def test_gradient_of_two_samples_and_of_integers():
     assert nx.gradient([1, 4]).tolist() == [3.0, 3.0]
     with pytest.raises(nx.ShapeError, match="gradient: f: must have at least 3 elements"):

@@ -20,14 +20,16 @@ def _samples(function: str, x: TensorLike, *others: TensorLike) -> Tensor:
     return as_tensor(x)
 
 
-def _steps(x: Tensor, axis: int = -1) -> Tensor:
-    """Return the differences of neighbors in the dtype of the computation."""
-    if x.dtype.kind not in ("signed", "unsigned"):
-        return _core.diff(widen(x), axis=axis)
+def _steps(x: Tensor, axis: int = -1, lag: int = 1) -> Tensor:
+    """Return the differences of elements `lag` apart, in the dtype of the computation."""
+    is_integer = x.dtype.kind in ("signed", "unsigned")
+    x = x if is_integer else widen(x)
     size = x.shape[axis_position("diff", x, axis)]
-    length = max(size - 1, 0)
+    length = max(size - lag, 0)
     low = _core.slice_along_axis(x, 0, length, axis)
     high = _core.slice_along_axis(x, size - length, length, axis)
+    if not is_integer:
+        return _core.subtract(high, low)
 
     def distance(larger: Tensor, smaller: Tensor) -> Tensor:
         # Every distance of two integers fits in the unsigned dtype, to which differences wrap.
@@ -136,9 +138,13 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
         return _core.astype(_core.concat([first, last], axis), float_dtype(f))
     left, right = part(widths, 0, size - 2), part(widths, 1, size - 2)
     before, after = part(slopes, 0, size - 2), part(slopes, 1, size - 2)
-    # The slope of the parabola through three points: each slope is weighted by the width of the
-    # other interval.
-    inside = (right * before + left * after) / (left + right)
+    if places.ndim == 0:
+        # The element itself cancels: with rounding, or NaN, it would change the slope.
+        inside = _steps(f, axis, 2) / (2.0 * left)
+    else:
+        # The slope of the parabola through three points: each slope is weighted by the width of the
+        # other interval. Products of slopes and widths would overflow.
+        inside = right / (left + right) * before + left / (left + right) * after
     if edge_order == 2:
         bend = (after - before) / (left + right)
         first = first - part(bend, 0, 1) * part(widths, 0, 1)
