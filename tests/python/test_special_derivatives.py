@@ -200,20 +200,23 @@ def compare_at_ends(found, cases, order, argument):
             np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=label)
 
 
-def is_smooth(case):
-    """Return whether the derivatives at a point are finite.
+def is_comparable(name, mode, order, case):
+    """Return whether a mode has the derivatives at a point.
 
-    Forward mode multiplies the tangent 0 of an argument by an infinite slope of the function.
+    The rules of `polygamma` and `zeta`, and second derivatives in forward mode, multiply the
+    tangent 0 of an argument by a slope, which may be infinite.
     """
+    if mode is nx.grad or (order == 1 and name not in ("polygamma", "zeta")):
+        return True
     return not any(slope is None or math.isinf(slope) for slope in case[1])
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_derivatives_at_the_ends_of_domains(name):
     for mode in MODES:
-        cases = [case for case in ENDS[name] if mode is nx.grad or is_smooth(case)]
-        points = [point for point, *_ in cases]
         for order in (1, 2):
+            cases = [case for case in ENDS[name] if is_comparable(name, mode, order, case)]
+            points = [point for point, *_ in cases]
             for argument in range(len(points[0]) if points else 0):
                 with nx.default_options(compiler="evaluator"):
                     found = derivatives(name, points, argument, mode, order)
@@ -228,7 +231,7 @@ def test_derivatives_at_the_ends_of_domains_on_xla(name):
             compared = [
                 (value, case)
                 for value, case in zip(found, ENDS[name], strict=True)
-                if mode is nx.grad or is_smooth(case)
+                if is_comparable(name, mode, 1, case)
             ]
             values = [value for value, _ in compared]
             compare_at_ends(values, [case for _, case in compared], 1, argument)
@@ -333,3 +336,63 @@ def test_f64_operation_keeps_earlier_gradients_in_f32():
     assert {str(node.dtype) for node in traced.nodes if node.op == "dot"} == {"f32"}
     value, _ = nx.value_and_grad(loss)(weights, nx.ones((2, 4)))
     assert value.dtype == nx.float64
+
+
+#: Points of functions where each argument has a derivative while the others are constants.
+CONSTANTS = {
+    "xlogy": ([(2.0, 0.0), (0.0, 0.0), (0.0, 2.0), (-3.0, 0.0), (0.0, inf)],
+              [(-inf, inf), (-inf, 0), (math.log(2), 0), (-inf, -inf), (inf, 0)]),
+    "xlog1py": ([(2.0, -1.0), (0.0, -1.0), (0.0, 1.0), (-3.0, -1.0), (0.0, inf)],
+                [(-inf, inf), (-inf, 0), (math.log(2), 0), (-inf, -inf), (inf, 0)]),
+    "gammainc": ([(0.5, 0.0), (1.0, 0.0)], [(0, inf), (0, 1)]),
+    "betainc": ([(0.5, 0.5, 0.0), (0.5, 0.5, 1.0)], [(0, 0, inf), (0, 0, inf)]),
+    "betaln": ([(0.0, 2.0), (2.0, 0.0)], [(-inf, 0), (0, -inf)]),
+    "entr": ([(0.0,), (-1.0,), (inf,), (1.0,)], [(inf,), (0,), (-inf,), (-1,)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constant_arguments_contribute_nothing(compiler, name):
+    """The tangent 0 of a constant is not multiplied by an infinite slope."""
+    points, expected = CONSTANTS[name]
+    columns = [nx.tensor(column, dtype="f64") for column in zip(*points, strict=True)]
+    for position, slopes in enumerate(zip(*expected, strict=True)):
+
+        def function(x, position=position):
+            arguments = [*columns[:position], x, *columns[position + 1 :]]
+            return getattr(special, name)(*arguments)
+
+        x = columns[position]
+        forward = nx.jit(
+            lambda x, f=function: nx.jvp(f, (x,), (nx.ones_like(x),)), compiler=compiler
+        )
+        reverse = nx.jit(nx.grad(lambda x, f=function: nx.sum(f(x))), compiler=compiler)
+        np.testing.assert_allclose(forward(x)[1], slopes, rtol=1e-15)
+        np.testing.assert_allclose(reverse(x), slopes, rtol=1e-15)
+
+
+ACTIVATIONS = [
+    "celu", "elu", "gelu", "hard_sigmoid", "hard_silu", "hard_tanh", "leaky_relu", "log1mexp",
+    "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softplus",
+    "sparse_plus", "sparse_sigmoid", "squareplus", "tanh",
+]  # fmt: skip
+UNARY = {name: getattr(special, name) for name, (point, *_) in INTERIOR.items() if len(point) == 1}
+UNARY |= {name: getattr(nx.nn, name) for name in ACTIVATIONS}
+del UNARY["logsumexp"]  # A reduction.
+#: Functions whose forward mode is NaN at infinity, where reverse mode has the limit.
+FINITE_ONLY = {"gelu", "hard_silu"}
+
+
+def test_forward_and_reverse_mode_agree_at_special_points(compiler):
+    x = nx.tensor([0.0, -0.0, 0.5, 1.0, -1.0, 3.0, -3.0, 6.0, inf, -inf], dtype="f64")
+    modes = {
+        "reverse": lambda f, x: nx.grad(lambda x: nx.sum(f(x)))(x),
+        "forward": lambda f, x: nx.jvp(f, (x,), (nx.ones_like(x),))[1],
+    }
+    found = nx.jit(
+        lambda x: {mode: [run(f, x) for f in UNARY.values()] for mode, run in modes.items()},
+        compiler=compiler,
+    )(x)
+    for name, reverse, forward in zip(UNARY, found["reverse"], found["forward"], strict=True):
+        count = 8 if name in FINITE_ONLY else 10
+        np.testing.assert_allclose(forward[:count], reverse[:count], rtol=1e-12, err_msg=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla.special._wide import custom_rule, elementwise
+from nxla.special._wide import custom_rule, elementwise, with_slopes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,31 +24,28 @@ def _quotient(x: Tensor, y: Tensor) -> Tensor:
     return x / _core.where(_core.equal(x, 0.0) & _core.equal(y, 0.0), 1.0, y)
 
 
+_xlogy = with_slopes(
+    lambda x, y: _times_log(x, _core.log(y), y), lambda _, y: _core.log(y), _quotient
+)
+_xlog1py = with_slopes(
+    lambda x, y: _times_log(x, _core.log1p(y), y),
+    lambda _, y: _core.log1p(y),
+    lambda x, y: _quotient(x, 1.0 + y),
+)
+
+
 @custom_rule
-def _xlogy(x: Tensor, y: Tensor) -> Tensor:
-    return _times_log(x, _core.log(y), y)
-
-
-@_xlogy.defjvp
-def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
-    x, y = primals
-    return tangents[0] * _core.log(y) + tangents[1] * _quotient(x, y)
-
-
-@custom_rule
-def _xlog1py(x: Tensor, y: Tensor) -> Tensor:
-    return _times_log(x, _core.log1p(y), y)
-
-
-@_xlog1py.defjvp
-def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
-    x, y = primals
-    return tangents[0] * _core.log1p(y) + tangents[1] * _quotient(x, 1.0 + y)
-
-
 def _entr(x: Tensor) -> Tensor:
     value = 0.0 - _xlogy(x, x)  # The negative of zero would print as -0.0.
     return _core.where(x < 0.0, float("-inf"), value)
+
+
+@_entr.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    is_negative = x < 0.0
+    slope = -1.0 - _core.log(_core.where(is_negative, 1.0, x))
+    return tangents[0] * _core.where(is_negative, 0.0, slope)
 
 
 @custom_rule

@@ -13,7 +13,7 @@ import math
 from nxla import _core, _hints, tree
 from nxla.derivatives import jvp
 from nxla.ops.loops import while_loop
-from nxla.special._wide import custom_rule, elementwise
+from nxla.special._wide import elementwise, with_slopes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -376,19 +376,19 @@ def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
     return _core.where(inside, value, edge)
 
 
-def _gamma_rule(index: int, sign: float) -> Callable[..., Tensor]:
-    """Return the derivative rule of one of the two parts."""
+def _gamma_slope(index: int) -> Callable[..., Tensor]:
+    """Return the derivative of one of the two functions in `a`."""
 
-    def rule(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
-        a, x = primals
+    def slope(a: Tensor, x: Tensor) -> Tensor:
         gamma = _Gamma(a, x)
         sums, slopes = gamma.slopes()
         one = a * 0.0 + 1.0
-        _, slope = jvp(lambda a, sums: gamma.parts(a, sums)[index], (a, sums), (one, slopes))
-        total: Tensor = tangents[0] * slope + tangents[1] * (sign * _gamma_density(a, x))
-        return total
+        found: Tensor = jvp(lambda a, sums: gamma.parts(a, sums)[index], (a, sums), (one, slopes))[
+            1
+        ]
+        return found
 
-    return rule
+    return slope
 
 
 def _gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -396,22 +396,15 @@ def _gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return gamma.parts(a, gamma.sums())
 
 
-@custom_rule
-def _gammainc(a: Tensor, x: Tensor) -> Tensor:
-    return _gamma_parts(a, x)[0]
+_gammainc = with_slopes(lambda a, x: _gamma_parts(a, x)[0], _gamma_slope(0), _gamma_density)
+_gammaincc = with_slopes(
+    lambda a, x: _gamma_parts(a, x)[1],
+    _gamma_slope(1),
+    lambda a, x: _core.negative(_gamma_density(a, x)),
+)
 
 
-@custom_rule
-def _gammaincc(a: Tensor, x: Tensor) -> Tensor:
-    return _gamma_parts(a, x)[1]
-
-
-_gammainc.defjvp(_gamma_rule(0, 1.0))
-_gammaincc.defjvp(_gamma_rule(1, -1.0))
-
-
-@custom_rule
-def _betaln(a: Tensor, b: Tensor) -> Tensor:
+def _betaln_value(a: Tensor, b: Tensor) -> Tensor:
     p, q = _core.minimum(a, b), _core.maximum(a, b)
     wide = _core.maximum(q, _STIRLING)
     # The larger parameter is large, so Stirling's series computes lgamma(q) - lgamma(p + q).
@@ -432,16 +425,13 @@ def _betaln(a: Tensor, b: Tensor) -> Tensor:
     return _core.where((p < 0.0) | _core.isnan(p + q), math.nan, value)
 
 
-@_betaln.defjvp
-def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
-    a, b = primals
-    return tangents[0] * _betaln_slope(a, b) + tangents[1] * _betaln_slope(b, a)
-
-
 def _betaln_slope(a: Tensor, b: Tensor) -> Tensor:
     """Return ``digamma(a) - digamma(a + b)``, whose limit at infinite `a` is zero."""
     is_limit = _core.isinf(a) & _core.isfinite(b)
     return _core.where(is_limit, 0.0, _core.digamma(a) - _core.digamma(a + b))
+
+
+_betaln = with_slopes(_betaln_value, _betaln_slope, lambda a, b: _betaln_slope(b, a))
 
 
 def _log_small_beta(p: Tensor, q: Tensor) -> Tensor:
@@ -559,8 +549,7 @@ class _Beta:
         return _core.exp(log) * rest - _core.expm1(log)
 
 
-@custom_rule
-def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+def _betainc_value(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     beta = _Beta(a, b, x)
     # The rounding errors of the logarithms may increase a value near 1.
     value = _core.minimum(beta.value(beta.a, beta.b, beta.sums()), 1.0)
@@ -581,16 +570,19 @@ def _beta_edges(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     return _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
 
 
-@_betainc.defjvp
-def _(primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
-    beta = _Beta(*primals)
-    slopes = [_core.where(beta.inside, beta.slope(index), 0.0) for index in (0, 1)]
-    changes = tangents[0] * slopes[0] + tangents[1] * slopes[1]
-    return changes + tangents[2] * _beta_density(beta, *primals)
+def _beta_slope(index: int) -> Callable[..., Tensor]:
+    """Return the derivative of the function in `a` or `b`."""
+
+    def slope(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+        beta = _Beta(a, b, x)
+        return _core.where(beta.inside, beta.slope(index), 0.0)
+
+    return slope
 
 
-def _beta_density(beta: _Beta, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+def _beta_density(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """Return the derivative of the function in `x`."""
+    beta = _Beta(a, b, x)
     log = (beta.a - 1.0) * _core.log(beta.x) + (beta.b - 1.0) * _core.log1p(-beta.x)
     value = _core.exp(log - _betaln(beta.a, beta.b))
     # At 0 and 1 the powers themselves have all derivatives, and their logarithms have none.
@@ -599,6 +591,9 @@ def _beta_density(beta: _Beta, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     a, b, x = (_core.where(at_end, parameter, 1.0) for parameter in (a, b, x))
     limit = _core.pow(x, a - 1.0) * _core.pow(1.0 - x, b - 1.0) * _core.exp(-_betaln(a, b))
     return _core.where(beta.inside, value, _core.where(at_end, limit, 0.0))
+
+
+_betainc = with_slopes(_betainc_value, _beta_slope(0), _beta_slope(1), _beta_density)
 
 
 def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
