@@ -396,3 +396,16 @@ def test_forward_and_reverse_mode_agree_at_special_points(compiler):
     for name, reverse, forward in zip(UNARY, found["reverse"], found["forward"], strict=True):
         count = 8 if name in FINITE_ONLY else 10
         np.testing.assert_allclose(forward[:count], reverse[:count], rtol=1e-12, err_msg=name)
+
+
+#: The derivatives at the bounds of activation functions, as docs/derivatives.md lists them.
+BOUNDS = {
+    "relu": {0: 0}, "relu6": {0: 0, 6: 0}, "hard_tanh": {-1: 0, 1: 0},
+    "hard_sigmoid": {-3: 0, 3: 0}, "sparse_sigmoid": {-1: 0, 1: 0}, "hard_silu": {-3: 0, 3: 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_of_activation_functions(name):
+    for bound, slope in BOUNDS[name].items():
+        assert nx.grad(getattr(nx.nn, name))(float(bound)).item() == slope

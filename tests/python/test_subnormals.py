@@ -27,3 +27,22 @@ def test_subnormal_results_are_kept_or_flushed(name, dtype, keeps, size):
     expected = -smallest / 2 if keeps else -0.0
     assert set(halves.tolist()) == {expected}
     assert np.signbit(halves).all()
+
+
+#: The results of both backends for the table of the sign of zero in docs/guide/dtypes.md.
+ZEROS = {
+    "maximum": ([(0.0, -0.0), (-0.0, 0.0)], {"evaluator": [-0.0, 0.0], "xla": [0.0, 0.0]}),
+    "minimum": ([(0.0, -0.0), (-0.0, 0.0)], {"evaluator": [-0.0, 0.0], "xla": [-0.0, -0.0]}),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+@pytest.mark.skipif(PLATFORM not in ("cpu", "none"), reason="the table is of a CPU")
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_sign_of_zero(compiler, name):
+    rows, expected = ZEROS[name]
+    x = nx.tensor(rows, dtype="f32")
+    pairs = nx.jit(lambda x: getattr(nx, name)(x[:, 0], x[:, 1]), compiler=compiler)(x)
+    reduced = nx.jit(lambda x: getattr(nx, name[:3])(x, axis=1), compiler=compiler)(x)
+    for found in (pairs, reduced):
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected[compiler]))
