@@ -58,6 +58,11 @@ def loop(jax, x):
     return carry + items.sum()
 
 
+def observed(jax, x):
+    jax.debug.callback(lambda x: None, x)
+    return jax.numpy.sin(x).sum()
+
+
 def independent(jax, x):
     return jax.numpy.ones(3).sum()
 
@@ -69,6 +74,7 @@ CASES = [
     (stable_softplus, np.array([1.0, 80.0], np.float32)),
     (activations, WIDE_RANGE),
     (loop, X),
+    (observed, X),
     (independent, X),
 ]
 

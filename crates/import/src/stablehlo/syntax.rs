@@ -41,6 +41,13 @@ pub(super) enum Type {
     Other(String),
 }
 
+impl Type {
+    /// Returns whether values of the type order side effects.
+    pub(super) fn is_token(&self) -> bool {
+        matches!(self, Type::Other(text) if text == "!stablehlo.token")
+    }
+}
+
 /// The value of an attribute.
 #[derive(Clone, Debug)]
 pub(super) enum Attribute {

@@ -38,6 +38,69 @@ fn all_unsupported_operations_are_listed_with_their_lines() {
     );
 }
 
+/// A module with one custom call.
+fn custom_call(target: &str, result: &str) -> String {
+    main_of(
+        "%x: tensor<2xf32>",
+        "tensor<2xf32>",
+        &format!(
+            "%0 = stablehlo.custom_call @{target}(%x) : (tensor<2xf32>) -> {result}\n\
+             return %x : tensor<2xf32>"
+        ),
+    )
+}
+
+#[test]
+fn calls_of_python_functions_without_results_are_dropped() {
+    for target in [
+        "xla_ffi_python_cpu_callback",
+        "xla_ffi_partitioned_python_cpu_callback",
+        "xla_ffi_python_gpu_callback",
+        "xla_python_cpu_callback",
+        "xla_python_gpu_callback",
+    ] {
+        let module = read(&custom_call(target, "!stablehlo.token")).unwrap();
+        assert_eq!(module.program().outputs().len(), 1);
+        for result in ["tensor<2xf32>", "tensor<?xf32>"] {
+            assert_eq!(
+                error_of(&custom_call(target, result)),
+                "StableHLO: 1 unsupported operation\n  stablehlo.custom_call (line 2): a call of a \
+                 Python function: remove jax.pure_callback or io_callback; for Equinox set \
+                 EQX_ON_ERROR=nan"
+            );
+        }
+    }
+}
+
+/// Tokens order side effects. They are neither inputs nor outputs of the program.
+#[test]
+fn tokens_of_the_main_function_are_dropped() {
+    let token = "!stablehlo.token";
+    let body = |middle: &str| {
+        main_of(
+            &format!("%t: {token}, %x: tensor<f32> {{jax.arg_info = \"x\"}}"),
+            &format!("({token}, tensor<f32> {{jax.result_info = \"y\"}})"),
+            &format!("{middle}\nreturn %0, %x : {token}, tensor<f32>"),
+        )
+    };
+    let call = format!(
+        "%0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %x) : \
+         ({token}, tensor<f32>) -> {token}"
+    );
+    let module = read(&body(&call)).unwrap();
+    assert_eq!(module.input_names(), [Some("x".into())]);
+    assert_eq!(module.output_names(), [Some("y".into())]);
+    assert_eq!(module.program().inputs().len(), 1);
+    let branches = format!(
+        "%p = stablehlo.is_finite %x : (tensor<f32>) -> tensor<i1>\n\
+         %0 = \"stablehlo.if\"(%p) ({{\n{}\nstablehlo.return %1 : {token}\n}}, {{\n\
+         stablehlo.return %t : {token}\n}}) : (tensor<i1>) -> {token}",
+        call.replace("%0", "%1")
+    );
+    let error = error_of(&body(&branches));
+    assert!(error.ends_with("without tokens of ordered side effects"), "{error}");
+}
+
 #[test]
 fn corrupt_text_is_an_error_with_a_line() {
     let x = "%x: tensor<2xf32>";

@@ -2,7 +2,7 @@
 
 use super::factor::routine;
 use super::{Builder, Built, Slot, nodes_of, slots_of, unsupported};
-use crate::stablehlo::syntax::Operation;
+use crate::stablehlo::syntax::{Operation, Type};
 
 /// The custom calls that return their operands: annotations of layouts, devices and partitions.
 const ANNOTATIONS: [&str; 6] = [
@@ -14,11 +14,23 @@ const ANNOTATIONS: [&str; 6] = [
     "xla.sdy.FuncResultSharding",
 ];
 
+/// The calls of functions of Python, which only the process that traced the module can run.
+const CALLBACKS: [&str; 5] = [
+    "xla_ffi_python_cpu_callback",
+    "xla_ffi_partitioned_python_cpu_callback",
+    "xla_ffi_python_gpu_callback",
+    "xla_python_cpu_callback",
+    "xla_python_gpu_callback",
+];
+
 impl Builder<'_> {
     pub(super) fn custom_call(&mut self, operation: &Operation, slots: &[Slot]) -> Built {
         let target = operation.text(&["call_target_name", "callee"]).unwrap_or_default();
         if ANNOTATIONS.contains(&target) {
             return Ok(Some(slots.to_vec()));
+        }
+        if CALLBACKS.contains(&target) {
+            return callback(operation);
         }
         match (routine(target), slots) {
             (Some("geqrf"), &[Slot::Node(a)]) => return self.geqrf(a).map(Some),
@@ -60,4 +72,15 @@ impl Builder<'_> {
         let found = self.elementwise(&format!("chlo.{name}"), operation, x)?;
         Ok(found.map(|id| vec![id]))
     }
+}
+
+/// Drops a call of a Python function that has only side effects, such as `jax.debug.print`.
+fn callback(operation: &Operation) -> Built {
+    if operation.result_types.iter().all(Type::is_token) {
+        return Ok(Some(vec![Slot::Token; operation.result_types.len()]));
+    }
+    unsupported(
+        "a call of a Python function: remove jax.pure_callback or io_callback; for Equinox set \
+         EQX_ON_ERROR=nan",
+    )
 }

@@ -7,6 +7,10 @@ use crate::stablehlo::syntax::{Attribute, Operation, Region};
 use nxla_expr::{ExprId, Mark, Op, Traced, UnaryOp};
 use nxla_tensor::{DType, Scalar};
 
+/// The reason why a conditional or loop is not supported.
+const NOT_TENSORS: &str =
+    "the values of branches and loops must be tensors, without tokens of ordered side effects";
+
 impl Builder<'_> {
     /// Builds an operation with control flow; `None` for other operations.
     pub(super) fn control(
@@ -24,6 +28,7 @@ impl Builder<'_> {
             "call" => self.call(operation, slots, &["callee"])?,
             "composite" => self.composite(operation, slots, values)?,
             "custom_call" => self.custom_call(operation, slots)?,
+            "after_all" | "create_token" => Some(vec![Slot::Token]),
             "while" => self.while_loop(operation, slots, values)?,
             "if" | "case" => self.branches(operation, slots, values, short == "if")?,
             // Portable artifacts convert the operands of annotations by a cast.
@@ -76,7 +81,7 @@ impl Builder<'_> {
     fn while_loop(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
         let (condition, body) = (operation.region(0)?, operation.region(1)?);
         let Some(initial) = nodes_of(slots) else {
-            return unsupported("the state of a loop must consist of tensors");
+            return unsupported(NOT_TENSORS);
         };
         if [condition.parameters.len(), body.parameters.len()] != [initial.len(); 2] {
             return malformed("the regions must have one parameter per operand");
@@ -109,7 +114,11 @@ impl Builder<'_> {
         parameters: &[Slot],
     ) -> Result<Option<Traced>, Fail> {
         let outputs = self.region(region, values, parameters)?;
-        Ok(nodes_of(&outputs).map(|outputs| self.graph.traced(mark, outputs)))
+        let nodes = nodes_of(&outputs);
+        if nodes.is_none() && !outputs.iter().any(|slot| matches!(slot, Slot::Unsupported)) {
+            return unsupported(NOT_TENSORS);
+        }
+        Ok(nodes.map(|nodes| self.graph.traced(mark, nodes)))
     }
 
     /// Builds a conditional, or only the branch that a constant selects. Branch 0 of `if` is taken for

@@ -83,6 +83,8 @@ pub(super) enum Slot {
     /// The scales of the reflectors of a QR factorization of this matrix. Only the call that expands
     /// them reads them.
     Reflectors(ExprId),
+    /// The order of side effects. Calls with side effects are dropped, so a token has no value.
+    Token,
 }
 
 /// The values of one call of a function.
@@ -140,9 +142,12 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights, platform: usize) 
         });
         return Err(ImportError { format: FORMAT, kind: ImportErrorKind::Unsupported(list) });
     }
+    let outputs: Vec<Slot> =
+        outputs.into_iter().filter(|slot| !matches!(slot, Slot::Token)).collect();
+    let expected = || main.outputs.iter().zip(&main.output_names).filter(|(ty, _)| !ty.is_token());
     let nodes = nodes_of(&outputs).filter(|nodes| {
         let found = nodes.iter().map(|&id| Type::Tensor(builder.graph.tensor_type(id).clone()));
-        found.eq(main.outputs.iter().cloned())
+        found.eq(expected().map(|(ty, _)| ty.clone()))
     });
     let Some(nodes) = nodes else {
         return Err(malformed_at(
@@ -157,7 +162,7 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights, platform: usize) 
     Ok(Module {
         program: program.with_name(name),
         input_names,
-        output_names: main.output_names.clone(),
+        output_names: expected().map(|(_, name)| name.clone()).collect(),
         weights: builder.weight_values,
         signature: None,
     })
@@ -205,6 +210,10 @@ impl<'a> Builder<'a> {
     ) -> Result<(Vec<Slot>, Vec<Option<String>>)> {
         let (mut arguments, mut names) = (Vec::new(), Vec::new());
         for (index, (ty, name)) in main.inputs.iter().zip(&main.input_names).enumerate() {
+            if ty.is_token() {
+                arguments.push(Slot::Token);
+                continue;
+            }
             let Type::Tensor(ty) = ty else {
                 let why = format!("input {index} has type {}", name_of(ty));
                 self.report("func.func", main.position, why);
@@ -390,7 +399,7 @@ impl<'a> Builder<'a> {
         let nodes = slots.iter().map(|slot| match slot {
             Slot::Node(id) => Ok(*id),
             Slot::Reflectors(_) => unsupported("the reflectors of a QR factorization as numbers"),
-            Slot::Undefined | Slot::Unsupported | Slot::Tuple(_) => {
+            Slot::Undefined | Slot::Unsupported | Slot::Tuple(_) | Slot::Token => {
                 malformed("operands must be tensors")
             }
         });
