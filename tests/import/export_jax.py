@@ -511,6 +511,20 @@ def callbacks(x):
     return 2 * lax.scan(step, 0.0, x)[0]
 
 
+@case(normal(2, 4, 3), normal(3, 5))
+def rectangular_lu(a, b):
+    # The first rows of `c` have no inverse.
+    c = jnp.concatenate([jnp.zeros((2, 3)), a[0]])
+    lu = jax.scipy.linalg.lu
+    return jax.vmap(lu)(a), lu(b), lu(c)
+
+
+@case(np.array([[1, 2, 3], [2, 4, 6], [0, 0, 0], [-2, -4, 1]], np.float32), grad=False)
+def deficient_lu(a):
+    zero = jnp.zeros((3, 2))
+    return [jax.scipy.linalg.lu(m) for m in (a, a.T, zero, zero.T)]
+
+
 def weighted(results: Any) -> Any:
     """Return the sum of float results, weighted with cosines."""
     total = 0.0

@@ -89,15 +89,54 @@ impl Builder<'_> {
         let [.., rows, columns] = self.graph.shape(a)[..] else {
             return malformed("the operand must be a matrix");
         };
-        if rows != columns {
-            return unsupported("the LU factorization of a matrix that is not square");
-        }
-        let node = self.graph.make(Op::Factorize(Factorization::Lu), &[a])?;
-        let (packed, order) = (self.graph.elem(node, 0)?, self.graph.elem(node, 1)?);
+        let square = self.square(a, rows, columns)?;
+        let (packed, order) = self.lu(square)?;
         let pivots = self.exchanges(order)?;
+        let packed = self.graph.slice_along_axis(packed, 0, rows, -2, 1)?;
+        let packed = self.graph.slice_along_axis(packed, 0, columns, -1, 1)?;
+        let pivots = self.graph.slice_along_axis(pivots, 0, rows.min(columns), -1, 1)?;
         let info = operation.result(2)?.clone();
         let info = self.graph.constant(Scalar::zero(info.dtype), info)?;
         Ok(vec![packed, pivots, info])
+    }
+
+    /// Returns the packed factors of square matrices and the order of the rows.
+    fn lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId), Fail> {
+        let node = self.graph.make(Op::Factorize(Factorization::Lu), &[a])?;
+        Ok((self.graph.elem(node, 0)?, self.graph.elem(node, 1)?))
+    }
+
+    /// Appends rows or columns to a matrix whose LU factorization starts the factorization of the
+    /// result. They have ones, with which the result is invertible where the derivative of the
+    /// factorization exists.
+    fn square(&mut self, a: ExprId, rows: usize, columns: usize) -> Result<ExprId, Fail> {
+        if rows == columns {
+            return Ok(a);
+        }
+        let (rank, dtype) = (self.graph.shape(a).rank(), self.graph.dtype(a));
+        let zero = self.number(0.0, dtype)?;
+        let mut padding = vec![Padding::NONE; rank];
+        padding[rank - 2].high = to_i64(columns.saturating_sub(rows));
+        padding[rank - 1].high = to_i64(rows.saturating_sub(columns));
+        let square = self.graph.pad(a, zero, &padding)?;
+        let side = rows.max(columns);
+        let row = self.graph.iota([side, 1], Some(0), DType::S32)?;
+        let column = self.graph.iota([side], Some(0), DType::S32)?;
+        let row_of_one = if rows < columns {
+            // Appended rows are zero in the columns of `a`'s pivots, so they are not exchanged.
+            column
+        } else {
+            // Appended columns do not change the pivots, which move the row to the diagonal.
+            let (_, order) = self.lu(square)?;
+            self.graph.new_axis(order, -2, None)?
+        };
+        let is_row = self.graph.equal(row, row_of_one)?;
+        let first = Scalar::Int(to_i64(rows.min(columns)));
+        let first = self.graph.scalar_constant(first, DType::S32)?;
+        let is_appended = self.graph.greater_equal(column, first)?;
+        let is_one = self.graph.logical_and(is_row, is_appended)?;
+        let one = self.number(1.0, dtype)?;
+        Ok(self.graph.select(is_one, one, square)?)
     }
 
     /// Converts an order of rows to exchanges: step `i` exchanges row `i` and a later row.
