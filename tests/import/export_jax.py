@@ -21,6 +21,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.lax import linalg
 
 FOLDER = Path(__file__).parent / "stablehlo"
 #: Cases that are stored as exports of JAX.
@@ -33,7 +34,7 @@ ARTIFACTS = (
     "complex_numbers", "constraints", "factorizations", "max_pool_gradient", "pair_reduction",
 )  # fmt: skip
 #: Cases that JAX does not serialize.
-TEXTS = ("callbacks",)
+TEXTS = ("callbacks", "orthogonal_products")
 CASES: dict[str, tuple[Any, tuple[Any, ...], bool]] = {}
 random = np.random.default_rng(0)
 
@@ -523,6 +524,21 @@ def rectangular_lu(a, b):
 def deficient_lu(a):
     zero = jnp.zeros((3, 2))
     return [jax.scipy.linalg.lu(m) for m in (a, a.T, zero, zero.T)]
+
+
+@case(normal(4, 3), normal(4, 2), normal(2, 4), grad=False)
+def orthogonal_products(a, c, d):
+    packed, scales = linalg.geqrf(a)
+    times = lambda x, left=True, transpose=False: linalg.ormqr(
+        packed, scales, x, left=left, transpose=transpose
+    )
+    # The signs of the rows of the factors depend on the library.
+    return (
+        times(jnp.triu(packed)),
+        jnp.abs(times(c, transpose=True)),
+        jnp.abs(times(d, left=False)),
+        jnp.abs(times(times(d, left=False), left=False, transpose=True)),
+    )
 
 
 def weighted(results: Any) -> Any:

@@ -196,6 +196,7 @@ const COMPOSED: &[(&str, &str)] = &[
     ("least_squares", "the writer composes factorizations"),
     ("logsumexps", "the writer pads the operand of a reduction of windows with a function"),
     ("max_pool_gradient", "the writer reduces the positions of extrema"),
+    ("orthogonal_products", "the writer composes factorizations"),
     ("pair_reduction", "the reader prefers scalars to constant tensors as operands"),
     ("random_bits", "the writer converts the operand of a sum, and the reader its result"),
     ("random_choices", "the writer calls functions for blocks"),

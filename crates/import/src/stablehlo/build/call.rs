@@ -37,6 +37,9 @@ impl Builder<'_> {
             (Some("orgqr" | "ungqr"), &[Slot::Node(_), Slot::Reflectors(a)]) => {
                 return self.orgqr(operation, a).map(Some);
             }
+            (Some("ormqr" | "unmqr"), &[Slot::Node(_), Slot::Reflectors(a), Slot::Node(x)]) => {
+                return self.ormqr(operation, a, x);
+            }
             _ => {}
         }
         let Some(x) = nodes_of(slots) else {

@@ -4,9 +4,9 @@ use nxla_expr::{ExprId, Factorization, Op, Padding, TensorType, Transform, Trian
 use nxla_tensor::{DType, Scalar};
 
 use super::operand::{as_array, numbers};
-use super::{Builder, Fail, Slot, malformed, unsupported};
+use super::{Builder, Built, Fail, Slot, malformed, unsupported};
 use crate::numbers::to_i64;
-use crate::stablehlo::syntax::Operation;
+use crate::stablehlo::syntax::{Attribute, Operation};
 
 impl Builder<'_> {
     /// Builds a call of LAPACK by the name of the routine without the letter of the dtype.
@@ -197,6 +197,19 @@ impl Builder<'_> {
             return unsupported("the number of columns must be the smaller or the larger side");
         }
         Ok(vec![Slot::Node(q)])
+    }
+
+    /// Multiplies by the square orthonormal factor of a matrix that [`Builder::geqrf`] factored, or by
+    /// its adjoint.
+    pub(super) fn ormqr(&mut self, operation: &Operation, a: ExprId, x: ExprId) -> Built {
+        let is_set = |key| {
+            let entry = operation.entry(&["mhlo.backend_config", "backend_config"], key);
+            matches!(entry, Some(Attribute::Bool(true)))
+        };
+        let (q, _) = self.graph.qr(a, true)?;
+        let q = if is_set("transpose") { self.graph.adjoint(q)? } else { q };
+        let (left, right) = if is_set("left") { (q, x) } else { (x, q) };
+        Ok(Some(vec![Slot::Node(self.graph.matmul(left, right)?)]))
     }
 }
 
