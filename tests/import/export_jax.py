@@ -541,6 +541,13 @@ def orthogonal_products(a, c, d):
     )
 
 
+@case(normal(2, 5), 3 * normal(2, 5))
+def complex_logsumexps(x, y):
+    sums = lax.cumlogsumexp(lax.complex(x, y), 1)
+    reverse = lax.cumlogsumexp(lax.complex(x, y), 1, reverse=True)
+    return sums.real, sums.imag, reverse.real, reverse.imag
+
+
 def weighted(results: Any) -> Any:
     """Return the sum of float results, weighted with cosines."""
     total = 0.0

@@ -90,14 +90,22 @@ impl Builder<'_> {
         let region = operation.region(0)?;
         let dtype = self.graph.dtype(x);
         let combine = RegionFunction::recognize(region);
-        if let Some(RegionFunction::Op(op)) = combine
-            && let Some((axis, reverse)) = geometry.cumulative_axis(self.graph.shape(x))
-            && let Some(cumulative) = op.cumulative()
-            && self.is_neutral(op, initial)
-            && !dtype.is_pred()
-        {
-            let axis = to_i64(axis);
-            return Ok(Some(vec![self.graph.cumulative(cumulative, x, axis, reverse)?]));
+        if let Some((axis, reverse)) = geometry.cumulative_axis(self.graph.shape(x)) {
+            if let Some(RegionFunction::Op(op)) = combine
+                && let Some(cumulative) = op.cumulative()
+                && self.is_neutral(op, initial)
+                && !dtype.is_pred()
+            {
+                let axis = to_i64(axis);
+                return Ok(Some(vec![self.graph.cumulative(cumulative, x, axis, reverse)?]));
+            }
+            if combine.is_none() {
+                match self.scan_function([x, initial], axis, reverse, (region, values)) {
+                    // A function that is not element-wise.
+                    Err(Fail::Unsupported(_)) => {}
+                    scanned => return scanned,
+                }
+            }
         }
         if geometry.base.iter().any(|&step| step != 1) {
             let padding: Vec<Padding> = geometry
@@ -188,6 +196,42 @@ impl Builder<'_> {
             current = self.apply_elementwise(&traced, &current)?;
         }
         Ok(Some(current))
+    }
+
+    /// Folds all elements before or after each element, then the initial value. Each step doubles the
+    /// number of elements. A fold of windows would combine padding with padding, which is NaN for
+    /// the logarithm of a sum of complex exponentials.
+    fn scan_function(
+        &mut self,
+        [x, initial]: [ExprId; 2],
+        axis: usize,
+        reverse: bool,
+        (region, values): (&Region, &mut Values),
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let Some(traced) = self.trace_elements(region, values, &[x, x])? else {
+            return Ok(None);
+        };
+        let shape = self.graph.shape(x).clone();
+        let (size, axis) = (shape[axis], to_i64(axis));
+        let mut current = x;
+        let mut reach = 1;
+        while reach < size {
+            let rest = size - reach;
+            let first = self.graph.slice_along_axis(current, 0, rest, axis, 1)?;
+            let second =
+                self.graph.slice_along_axis(current, SliceStart::at(reach), rest, axis, 1)?;
+            let combined = self.apply_elementwise(&traced, &[first, second])?;
+            let [combined] = as_array(&combined)?;
+            // The elements at the end of the scan have no further element.
+            let start = if reverse { rest } else { 0 };
+            let last =
+                self.graph.slice_along_axis(current, SliceStart::at(start), reach, axis, 1)?;
+            let parts = if reverse { [combined, last] } else { [last, combined] };
+            current = self.graph.concatenate(&parts, axis)?;
+            reach *= 2;
+        }
+        let initial = self.graph.broadcast(initial, shape, None)?;
+        self.apply_elementwise(&traced, &[initial, current]).map(Some)
     }
 
     fn window_fold(
