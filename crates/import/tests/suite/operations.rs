@@ -515,3 +515,16 @@ fn products_of_booleans_are_disjunctions() {
         assert_eq!(results_of(&text, &inputs), [[0.0, 1.0]], "{count}");
     }
 }
+
+#[test]
+fn digamma_is_nan_at_its_poles() {
+    let text = main_of(
+        "%x: tensor<5xf64>",
+        "tensor<5xf64>",
+        "%0 = chlo.digamma %x : tensor<5xf64> -> tensor<5xf64>\nreturn %0 : tensor<5xf64>",
+    );
+    let found = results_of(&text, &[(&[0.0, -0.0, -1.0, -2.0, 1.0], &[5], DType::F64)]);
+    assert!(found[0][..4].iter().all(|x| x.is_nan()), "{found:?}");
+    // The negative of Euler's constant.
+    assert_close(&found[0][4..], &[-0.577_215_664_901_532_9], 1e-14);
+}

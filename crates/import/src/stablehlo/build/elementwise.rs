@@ -115,7 +115,7 @@ impl Builder<'_> {
             "sign" => self.sign(as_array::<_, 1>(x)?[0])?,
             "chlo.square" => self.graph.square(as_array::<_, 1>(x)?[0])?,
             "chlo.lgamma" => self.graph.log_gamma(as_array::<_, 1>(x)?[0])?,
-            "chlo.digamma" => self.graph.digamma(as_array::<_, 1>(x)?[0])?,
+            "chlo.digamma" => self.digamma(as_array::<_, 1>(x)?[0])?,
             "chlo.next_after" | "chlo.broadcast_next_after" => {
                 let [x, y] = as_array(x)?;
                 self.graph.next_after(x, y)?
@@ -130,6 +130,17 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         Ok(Some(result))
+    }
+
+    /// Returns the digamma function, which is NaN at the pole 0. The infinities of nxla's digamma there
+    /// are the limits from one side. The derivative is unchanged.
+    fn digamma(&mut self, x: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let (zero, nan) = (self.number(0.0, dtype)?, self.number(f64::NAN, dtype)?);
+        let value = self.graph.digamma(x)?;
+        let is_pole = self.graph.equal(x, zero)?;
+        let term = self.graph.select(is_pole, nan, zero)?;
+        Ok(self.graph.add(value, term)?)
     }
 
     /// Returns the sign. A zero of a float keeps its sign, which nxla's sign drops.
