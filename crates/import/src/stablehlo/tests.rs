@@ -102,6 +102,25 @@ fn tokens_of_the_main_function_are_dropped() {
 }
 
 #[test]
+fn calls_of_libraries_of_accelerators_name_the_platform() {
+    for target in [
+        "cusolver_getrf_ffi",
+        "hipsolver_geqrf_ffi",
+        "cublas_getrf_batched_ffi",
+        "cu_lu_pivots_to_permutation",
+        "LuDecomposition",
+        "Qr",
+        "Eigh",
+    ] {
+        let expected = format!(
+            "the custom call {target:?} is of a GPU or TPU: export the function for the platform cpu"
+        );
+        let error = error_of(&custom_call(target, "tensor<2xf32>"));
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
 fn corrupt_text_is_an_error_with_a_line() {
     let x = "%x: tensor<2xf32>";
     for (text, expected) in [

@@ -51,6 +51,10 @@ impl Builder<'_> {
         };
         match results {
             Some(results) => Ok(Some(slots_of(&results))),
+            None if is_of_accelerator(target) => unsupported(format!(
+                "the custom call {target:?} is of a GPU or TPU: export the function for the \
+                 platform cpu"
+            )),
             None => unsupported(format!("the custom call {target:?} is not known")),
         }
     }
@@ -86,4 +90,14 @@ fn callback(operation: &Operation) -> Built {
         "a call of a Python function: remove jax.pure_callback or io_callback; for Equinox set \
          EQX_ON_ERROR=nan",
     )
+}
+
+/// Returns whether a custom call is a factorization or a solver of a GPU or TPU.
+fn is_of_accelerator(target: &str) -> bool {
+    let libraries = ["cu_", "cublas_", "cusolver_", "hip_", "hipblas_", "hipsolver_"];
+    let is_of_tpu = matches!(
+        target,
+        "Qr" | "LuDecomposition" | "Eigh" | "ProductOfElementaryHouseholderReflectors"
+    );
+    is_of_tpu || libraries.iter().any(|library| target.starts_with(library))
 }
