@@ -416,6 +416,25 @@ fn aligned_corners_are_exact() {
     }
 }
 
+/// The scale 0.6 resizes 4 elements to 2.4, which is rounded down, as in PyTorch.
+#[test]
+fn corners_are_aligned_after_sizes_are_rounded_down() {
+    let x = tensor(&[1_f32, 2.0, 3.0, 4.0], &[4]);
+    for (mode, scale, expected) in [
+        ("linear", 0.6, &[1.0, 4.0][..]),
+        ("linear", 0.8, &[1.0, 2.5, 4.0]),
+        ("cubic", 0.8, &[1.0, 2.5, 4.0]),
+        ("nearest", 0.6, &[1.0, 4.0]),
+    ] {
+        let attributes = [
+            ("coordinate_transformation_mode", Attribute::Text("align_corners")),
+            ("mode", Attribute::Text(mode)),
+        ];
+        let found = numbers(&resize_with(&attributes, 13, &x, &[scale]));
+        assert_eq!(found, expected, "{mode} {scale}");
+    }
+}
+
 #[test]
 fn empty_batches_are_resized() {
     for mode in ["nearest", "linear", "cubic"] {

@@ -347,7 +347,9 @@ fn original(axis: &Axis, transform: CoordinateTransform, index: usize) -> f64 {
             (f64::from(offset) + coordinate) as f32
         }
         CoordinateTransform::TfHalfPixelForNearest => (index + 0.5) / scale,
-        CoordinateTransform::AlignCorners => index * (size - 1.0) / (length - 1.0),
+        // PyTorch and ONNX Runtime align the last elements also if the length is rounded to a size.
+        // The specification divides by `length - 1`, with which the last element is not reached.
+        CoordinateTransform::AlignCorners => index * (size - 1.0) / (axis.result as f32 - 1.0),
         CoordinateTransform::Asymmetric => index / scale,
         CoordinateTransform::TfCropAndResize => {
             let inside = if axis.result == 1 {
