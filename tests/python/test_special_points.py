@@ -4,6 +4,7 @@ Expected values are closed forms, cofactors by NumPy, or central differences by 
 """
 
 import functools
+import itertools
 import math
 import time
 
@@ -632,6 +633,37 @@ def test_remainders_are_differentiated_at_multiples(function, compiler):
     signs = np.copysign(1, y if function is nx.remainder else x)[:5]
     zeros = np.asarray(nx.jit(function, compiler=compiler)(x, y))[:5]
     np.testing.assert_array_equal(np.copysign(1, zeros), signs)
+
+
+# --- infinities of other elements ---
+
+
+def test_a_segment_product_ignores_other_segments_in_its_gradient(compiler):
+    x = nx.tensor([1e15, 1e15, 1e15, 0.5, 0.25])
+    second = lambda x: nx.segment_prod(x, [0, 0, 0, 1, 1], num_segments=2)[1]  # noqa: E731
+    for derivative in (nx.grad, nx.jacfwd):
+        slopes = nx.jit(derivative(second), compiler=compiler)(x)
+        assert slopes.tolist() == [0.0, 0.0, 0.0, 0.25, 0.5]
+
+
+@pytest.mark.parametrize("update", ["multiply", "divide", "power", "max", "min"])
+def test_scattered_updates_ignore_other_elements_in_their_gradients(update, compiler):
+    """The derivative of each update is the derivative of the update alone, for every order."""
+
+    def total(x, positions):
+        return nx.sum(getattr(nx.full(4, 2.0).at[positions], update)(x))
+
+    for numbers in itertools.permutations([float("inf"), 1.0, 2.0, 3.0]):
+        slopes = nx.jit(nx.grad(total), compiler=compiler)(nx.tensor(numbers), nx.arange(4))
+        alone = [nx.grad(total)(nx.tensor([x]), nx.tensor([at])) for at, x in enumerate(numbers)]
+        np.testing.assert_array_equal(np.asarray(slopes), np.concatenate(alone))
+
+
+def test_factors_of_an_infinity_have_infinite_gradients(compiler):
+    """Only the last of the partial products is written."""
+    product = lambda x: nx.full(2, float("inf")).at[[0, 0]].multiply(x)[0]  # noqa: E731
+    slopes = nx.jit(nx.grad(product), compiler=compiler)(nx.tensor([2.0, 3.0]))
+    assert slopes.tolist() == [float("inf"), float("inf")]
 
 
 # --- compile time ---

@@ -89,19 +89,33 @@ impl Graph {
         let (places, value) = (self.take(places, order, 0)?, self.take(updates, order, 0)?);
         let value = self.combined_runs(places, value, op)?;
         let count = self.shape(places)[0];
-        let old = self.take(x, places, 0)?;
-        let new = self.binary(op.binary(), old, value)?;
-        let new = self.as_type(new, self.dtype(x))?;
-        // Other updates have an index that is out of range, so they are ignored.
         let next = self.slice_along_axis(places, 1, count - 1, 0, 1)?;
         let nowhere = to_i64(self.shape(x)[0]);
         let nowhere = self.scalar_constant(Scalar::Int(nowhere), self.dtype(places))?;
         let one = self.broadcast(nowhere, [1], None)?;
         let next = self.concatenate(&[next, one], 0)?;
         let is_last = self.not_equal(places, next)?;
+        let old = self.take(x, places, 0)?;
+        // Ignored updates must not multiply an infinity by their zero cotangent.
+        let neutral = self.neutral_for(op, old)?;
+        let old = self.select(is_last, old, neutral)?;
+        let neutral = self.neutral_for(op, value)?;
+        let value = self.select(is_last, value, neutral)?;
+        let new = self.binary(op.binary(), old, value)?;
+        let new = self.as_type(new, self.dtype(x))?;
+        // Other updates have an index that is out of range, so they are ignored.
         let target = self.select(is_last, places, nowhere)?;
         let target = self.new_axis(target, -1, None)?;
         self.make(Op::IndexedPut([0].into()), &[x, target, new])
+    }
+
+    /// Returns an operand that leaves `values` unchanged. The operand of an extremum is `values`
+    /// itself, because its derivative would be shared with a constant of equal value.
+    fn neutral_for(&mut self, op: Combine, values: ExprId) -> Result<ExprId> {
+        match op {
+            Combine::Multiply => self.one_like(values),
+            Combine::Max | Combine::Min => Ok(values),
+        }
     }
 
     /// Combines each entry along the first axis with all earlier entries of equal index, for sorted
@@ -141,11 +155,14 @@ impl Graph {
             let exists = graph.greater_equal(position, distance)?;
             let same = graph.equal(places, there)?;
             let same = graph.logical_and(exists, same)?;
-            let combined = graph.binary(op.binary(), earlier, values)?;
-            let combined = graph.as_type(combined, graph.dtype(values))?;
             let shape = graph.shape(values).clone();
             let same = graph.broadcast(same, shape, Some(&[0]))?;
-            let combined = graph.select(same, combined, values)?;
+            // The other operand is replaced, not the result: a zero cotangent times an infinity of
+            // another index would be NaN.
+            let neutral = graph.neutral_for(op, values)?;
+            let earlier = graph.select(same, earlier, neutral)?;
+            let combined = graph.binary(op.binary(), earlier, values)?;
+            let combined = graph.as_type(combined, graph.dtype(values))?;
             let one = whole(graph, 1)?;
             Ok(vec![graph.add(iteration, one)?, graph.add(distance, distance)?, combined])
         };
