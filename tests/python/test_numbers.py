@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nxla as nx
+import test_dtype_pairs
 
 INTEGERS = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"]
 ARITHMETIC = [
@@ -225,3 +226,58 @@ def test_complex_numbers_are_not_elements_of_real_tensors(dtype):
     ):
         with pytest.raises(nx.DTypeError, match="complex number cannot become an element"):
             make()
+
+
+@pytest.mark.parametrize("dtype", test_dtype_pairs.DTYPES)
+def test_lists_with_tensors_promote_as_operands(dtype):
+    """`tensor` returns the dtypes, values and errors of `stack`, eagerly and while tracing."""
+
+    def outcome(call, *operands):
+        try:
+            result = call(*operands)
+        except OverflowError:
+            return "OverflowError"
+        return str(result.dtype), str(result.tolist())
+
+    x = nx.tensor(1, dtype)
+    others = [nx.tensor(1, other) for other in test_dtype_pairs.DTYPES]
+    others += [nx.tensor(2**63, "u64"), nx.tensor(-1, "s64")]
+    for scalar in (True, 1, -1, 300, 2**40, 2**63, 1.5, 1e10, 1j):
+        expected = outcome(lambda x, y=scalar: nx.stack([x, y]), x)
+        by_scalar = lambda x, y=scalar: nx.tensor([x, y])  # noqa: E731
+        for call in (by_scalar, nx.jit(by_scalar)):
+            assert outcome(call, x) == expected, (dtype, scalar)
+        nested = lambda x, y=scalar: nx.tensor([[x, y], [y, 0]])  # noqa: E731
+        assert outcome(nested, x) == outcome(nx.jit(nested), x), (dtype, scalar)
+    for other in others:
+        expected = outcome(lambda x, y: nx.stack([x, y]), x, other)
+        by_tensor = lambda x, y: nx.tensor([x, y])  # noqa: E731
+        for call in (by_tensor, nx.jit(by_tensor)):
+            assert outcome(call, x, other) == expected, (dtype, other.dtype)
+
+
+@pytest.mark.parametrize("make", [nx.tensor, nx.asarray])
+def test_scalars_in_lists_with_tensors_must_fit_the_dtype(make):
+    x = nx.tensor(1, "s8")
+    for call in (lambda x: make([x, 300], "u8"), nx.jit(lambda x: make([x, 300], "u8"))):
+        with pytest.raises(OverflowError, match="300 is out of bounds for elements of u8"):
+            call(x)
+    wrap = lambda x: make([nx.astype(x, "s32") * 300, 2], "u8")  # noqa: E731
+    assert wrap(x).tolist() == nx.jit(wrap)(x).tolist() == [44, 2]
+
+
+def test_lists_keep_names_and_vectorized_axes():
+    """A list with such tensors is stacked, eagerly and while tracing."""
+    named = nx.tensor([1, 2], names=["a"])
+    vectors = nx.vectorize(nx.tensor([[1, 2], [3, 4]]), "v")
+    for x, parts in ((named, [3, 4]), (vectors, [3, 4]), (vectors[0], 5)):
+        make = lambda x, parts=parts: nx.tensor([parts, x])  # noqa: E731
+        expected = nx.stack([nx.tensor(parts), x])
+        for found in (make(x), nx.jit(make)(x), nx.asarray([parts, x])):
+            assert found.names == expected.names
+            assert found.vectorized_axes == expected.vectorized_axes
+            assert found.shape == expected.shape
+            assert nx.devectorize(found).tolist() == nx.devectorize(expected).tolist()
+    rows = nx.add([named, [3, 4]], 1)
+    assert list(rows.names) == [None, "a"]
+    assert rows.tolist() == [[2, 3], [4, 5]]

@@ -6,11 +6,12 @@ use nxla_runtime::host::{
 use nxla_runtime::{Number, RawTensor};
 use pyo3::prelude::*;
 
+use crate::apply::{one, run_eagerly};
 use crate::containers::check_depth;
 use crate::errors::{OrRaise, argument_error, memory_error};
 use crate::expr::PyExpr;
 use crate::interrupt::read_interruptible;
-use crate::numbers;
+use crate::numbers::{self, checked_weak_scalar};
 use crate::value::{FromPython, Value, describe, is_list, number_of};
 
 /// The error for a list with items of unequal depths.
@@ -22,14 +23,12 @@ pub(crate) fn from_nested_list(value: &Bound<'_, PyAny>, dtype: Option<DType>) -
     let dtype = match dtype {
         Some(dtype) => {
             // Elements of arrays are converted as by `astype`.
-            if !read.has_arrays() {
-                numbers::all_fit(&read.numbers, dtype)?;
-            }
+            numbers::all_fit(read.scalars(), dtype)?;
             dtype
         }
         None => read.dtype()?,
     };
-    read.tensor(dtype)
+    read.tensor_of(value, dtype)
 }
 
 /// The elements of nested sequences in row-major order, and their shape.
@@ -39,10 +38,13 @@ pub(crate) struct Nested {
     arrays: Vec<HostTensor>,
     /// The elements otherwise.
     numbers: Vec<Number>,
+    /// The Python scalars among the elements, if arrays were read too.
+    scalars: Vec<Number>,
     dims: Vec<usize>,
-    /// The promoted dtype of the arrays among them. Scalars do not contribute if arrays are
-    /// present.
+    /// The promoted dtype of the arrays.
     dtype: Option<DType>,
+    /// True if a tensor has axis names or vectorized axes. Elements from there on were not read.
+    is_labelled: bool,
 }
 
 impl Nested {
@@ -64,27 +66,37 @@ impl Nested {
         &self.numbers
     }
 
+    /// The Python scalars.
+    fn scalars(&self) -> &[Number] {
+        if self.has_arrays() { &self.scalars } else { &self.numbers }
+    }
+
     /// True if the list contains arrays.
     pub(crate) fn has_arrays(&self) -> bool {
         self.dtype.is_some()
     }
 
-    /// The dtype of all scalars.
+    /// The promoted dtype of all elements.
     pub(crate) fn dtype(&self) -> PyResult<DType> {
-        common_dtype(&self.numbers, self.dtype)
+        common_dtype(self.scalars(), self.dtype)
+    }
+
+    /// A tensor of `lists`, from which the elements were read.
+    pub(crate) fn tensor_of(&self, lists: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
+        if self.is_labelled { stack(lists, dtype) } else { self.tensor(dtype) }
     }
 
     /// A tensor of the scalars; each scalar is rounded once.
     pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
         let tensor = match self.arrays.first() {
-            Some(first) => self.stack(first.dtype()).or_raise()?.cast(dtype),
+            Some(first) => self.join(first.dtype()).or_raise()?.cast(dtype),
             None => from_numbers(&self.numbers, dtype, &self.dims).or_raise()?,
         };
         Ok(Value::Tensor(tensor.into()))
     }
 
     /// A tensor of all arrays, which have this dtype.
-    fn stack(&self, dtype: DType) -> Result<HostTensor, TensorError> {
+    fn join(&self, dtype: DType) -> Result<HostTensor, TensorError> {
         HostTensor::from_writer(dtype, Shape::from(&self.dims[..]), |mut out| {
             for array in &self.arrays {
                 let (to, rest) = out.split_at_mut(array.bytes().len());
@@ -105,10 +117,15 @@ impl Nested {
             return Ok(());
         }
         match number_of(value)? {
-            Some(_) if depth != self.dims.len() => Err(argument_error("tensor", UNEQUAL_DEPTHS)),
+            Some(_) if depth != self.dims.len() && !self.is_labelled => {
+                Err(argument_error("tensor", UNEQUAL_DEPTHS))
+            }
             Some(number) => {
                 self.split_arrays()?;
-                self.push(number)
+                if self.has_arrays() {
+                    push(&mut self.scalars, number)?;
+                }
+                push(&mut self.numbers, number)
             }
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
@@ -130,6 +147,7 @@ impl Nested {
     /// Starts a list, or an axis of an array, at a depth.
     fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
         match self.dims.get(depth) {
+            _ if self.is_labelled => {}
             None if self.is_empty() && !self.has_empty_rows() => self.dims.push(length),
             Some(&expected) if expected == length => {}
             Some(&expected) => {
@@ -153,6 +171,15 @@ impl Nested {
 
     /// Reads an array inside a list.
     fn array(&mut self, py: Python<'_>, tensor: &RawTensor, depth: usize) -> PyResult<()> {
+        let dtype = tensor.dtype();
+        if !self.has_arrays() {
+            self.scalars.clone_from(&self.numbers);
+        }
+        self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
+        self.is_labelled |= tensor.names().is_some() || !tensor.vectors().is_empty();
+        if self.is_labelled {
+            return Ok(());
+        }
         let host = match tensor.data() {
             RawTensor::Host(host) => host.clone(),
             device => read_interruptible(py, device)?,
@@ -170,8 +197,6 @@ impl Nested {
                 "value: arrays must have equal ranks; got an array with too few axes",
             ));
         }
-        let dtype = host.dtype();
-        self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
         let is_alike = self.arrays.last().is_none_or(|last| last.dtype() == dtype);
         self.arrays.push(host);
         if is_alike && self.numbers.is_empty() { Ok(()) } else { self.split_arrays() }
@@ -186,17 +211,9 @@ impl Nested {
     fn split_arrays(&mut self) -> PyResult<()> {
         for array in std::mem::take(&mut self.arrays) {
             let dtype = array.dtype();
-            (0..array.size()).try_for_each(|at| self.push(number_from(array.get(at), dtype)))?;
+            (0..array.size())
+                .try_for_each(|at| push(&mut self.numbers, number_from(array.get(at), dtype)))?;
         }
-        Ok(())
-    }
-
-    fn push(&mut self, number: Number) -> PyResult<()> {
-        self.numbers.try_reserve(1).map_err(|_| {
-            let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
-            memory_error(format!("tensor: cannot allocate {bytes} bytes for the numbers of a list"))
-        })?;
-        self.numbers.push(number);
         Ok(())
     }
 }
@@ -211,27 +228,58 @@ fn number_from(scalar: Scalar, dtype: DType) -> Number {
     }
 }
 
-/// The dtype of all scalars: the promotion of their own dtypes, or of the arrays.
-fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
+fn push(numbers: &mut Vec<Number>, number: Number) -> PyResult<()> {
+    numbers.try_reserve(1).map_err(|_| {
+        let bytes = 2 * numbers.capacity() * size_of::<Number>();
+        memory_error(format!("tensor: cannot allocate {bytes} bytes for the numbers of a list"))
+    })?;
+    numbers.push(number);
+    Ok(())
+}
+
+/// The promoted dtype of Python scalars and arrays, by the rules of operands of a call.
+fn common_dtype(scalars: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     let refused = |error: NumberError| argument_error("tensor", error.to_string());
-    if numbers::need_u64(numbers.iter().copied())? && arrays.is_none_or(DType::is_integer) {
+    if arrays.is_none_or(DType::is_pred) && numbers::need_u64(scalars.iter().copied())? {
         return Ok(DType::U64);
     }
     let is_float = |number: &Number| matches!(number, Number::Float(_) | Number::Complex(..));
     // Combined with a float, an integer of any size counts as a float.
-    let is_integral = arrays.is_none_or(|dtype| !dtype.is_float() && !dtype.is_complex());
-    let other = if is_integral && numbers.iter().any(is_float) { Some(DType::F32) } else { arrays };
+    let beside = if scalars.iter().any(is_float) { Some(DType::F32) } else { None };
     let mut common = arrays;
-    for &number in numbers {
-        let (_, dtype) = match (number, arrays) {
-            (_, Some(_)) | (Number::Int(_) | Number::LargeInt(_), None) => {
-                number.weak_scalar(other).map_err(refused)?
+    for &number in scalars {
+        let dtype = match (checked_weak_scalar(number, arrays)?, arrays) {
+            (Value::Number(Number::Int(_) | Number::LargeInt(_)), None) => {
+                number.weak_scalar(beside).map_err(refused)?.1
             }
-            (_, None) => number.weak_scalar(None).map_err(refused)?,
+            (Value::Number(number), _) => number.weak_scalar(arrays).map_err(refused)?.1,
+            (Value::Tensor(tensor), _) => tensor.dtype(),
+            (Value::Expr(_), _) => unreachable!("a scalar is not traced"),
         };
         common = Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)));
     }
     Ok(common.unwrap_or(DType::F32))
+}
+
+/// Stacks lists with tensors that have axis names or vectorized axes, as `nx.stack` does.
+fn stack(list: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
+    let part = |item: PyResult<Bound<'_, PyAny>>| {
+        let item = item?;
+        if is_list(&item) {
+            return stack(&item, dtype);
+        }
+        match Value::of(&item, "tensor")? {
+            Value::Number(number) => numbers::tensor_of(number, Some(dtype)).map(Value::Tensor),
+            value => Ok(value),
+        }
+    };
+    let parts = list.try_iter()?.map(part).collect::<PyResult<Vec<_>>>()?;
+    let made = run_eagerly(list.py(), "tensor", &parts, &mut |graph, ids| {
+        let ids = ids.iter().map(|&id| graph.as_type(id, dtype));
+        let ids = ids.collect::<Result<Vec<_>, _>>()?;
+        one(graph.stack(&ids, 0, None))
+    })?;
+    Value::of(made[0].bind(list.py()), "tensor")
 }
 
 fn from_numbers(

@@ -21,6 +21,9 @@ pub(crate) type Values = SmallVec<[Value; 3]>;
 /// The dtype of scalars that keep their digits.
 const F64: Option<DType> = Some(DType::F64);
 
+/// The dtype of booleans, next to which scalars take their default dtypes.
+const PRED: Option<DType> = Some(DType::Pred);
+
 /// The role of an operand in a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -71,7 +74,7 @@ impl Operand {
         let list = Nested::of(operand)?;
         let dtype = list.dtype()?;
         if list.has_arrays() {
-            return Ok(Some(Operand::Value(list.tensor(dtype)?)));
+            return Ok(Some(Operand::Value(list.tensor_of(operand, dtype)?)));
         }
         Ok(Some(Operand::List(list, dtype)))
     }
@@ -133,10 +136,10 @@ impl Operands {
         let common = elements().filter_map(|(given, _)| given.dtype()).reduce(promote_keep_pred);
         let has_others = elements().count() < self.0.len();
         let mut is_u64 = false;
-        if common.is_none_or(DType::is_integer) {
+        if common.is_none_or(|dtype| dtype.is_integer() || dtype.is_pred()) {
             let combined = elements().filter(|(_, role)| *role == Role::Element);
             is_u64 = need_u64(combined.flat_map(|(given, _)| given.numbers()).copied())?
-                && elements().all(|(given, _)| given.is_literal());
+                && elements().all(|(given, _)| given.is_literal() || given.dtype() == PRED);
         }
         // Literals have no dtypes to promote: they share the dtype that represents all of them.
         let common = if is_u64 { Some(DType::U64) } else { common };

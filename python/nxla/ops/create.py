@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_int, as_number, as_tensor, call_as, is_inexact
+from nxla._values import (
+    as_bool,
+    as_count,
+    as_int,
+    as_number,
+    as_tensor,
+    as_tensors,
+    call_as,
+    is_inexact,
+)
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on, placed_on
 from nxla.vectors import spread
@@ -38,7 +47,8 @@ def tensor(
         on its device.
     dtype : dtype_like, optional
         The element type. By default integers are ``int32`` (wider if necessary), floats
-        ``float32`` and complex numbers ``complex64``; arrays and NumPy scalars keep their dtype.
+        ``float32`` and complex numbers ``complex64``; arrays and NumPy scalars keep their dtype,
+        and numbers in a list with arrays promote as operands do.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -154,7 +164,10 @@ def _as_traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
         return None
     # A named tuple is a container, which the compiled function rejects.
     is_list = isinstance(value, list | tuple) and not hasattr(value, "_fields")
-    if is_list and any(isinstance(leaf, _core.Expr) for leaf in tree.leaves(value)):
+    leaves = tree.leaves(value) if is_list else []
+    if any(isinstance(leaf, _core.Expr) for leaf in leaves):
+        if dtype is None:
+            dtype = _core.result_type(*as_tensors("tensor", *leaves))
         return _core.stack([asarray(one, dtype) for one in value])
     if not isinstance(value, _core.Expr):
         return None

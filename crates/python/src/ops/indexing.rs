@@ -260,7 +260,7 @@ fn value_to_write(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
         let list = Nested::of(value)?.into_numbers()?;
         fit_elements(list.numbers(), dtype)?;
-        return list.tensor(dtype);
+        return list.tensor_of(value, dtype);
     }
     match Value::of(value, "index")? {
         Value::Number(number) => {
