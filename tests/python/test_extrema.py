@@ -183,3 +183,36 @@ def test_gradients_over_several_devices():
     found = nx.jit(gradient, in_shardings=mesh.sharding("data", None))(x)
     expected = nx.jit(gradient, compiler="evaluator")(x)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+#: Extrema whose result at index 1 is NaN, with the elements that contribute to it.
+UNDEFINED = {
+    "max": (lambda x: nx.max(nx.reshape(x, (2, 2)), axis=1), [2, 3]),
+    "min": (lambda x: nx.min(nx.reshape(x, (2, 2)), axis=1), [2, 3]),
+    "max of float16": (lambda x: nx.max(nx.reshape(nx.astype(x, "f16"), (2, 2)), axis=1), [2, 3]),
+    "vector_norm": (
+        lambda x: nx.linalg.vector_norm(nx.reshape(x, (2, 2)), ord=float("inf"), axis=1), [2, 3]
+    ),
+    "segment_max": (lambda x: nx.segment_max(x, [0, 0, 1, 1], num_segments=2), [2, 3]),
+    "segment_min": (lambda x: nx.segment_min(x, [0, 0, 1, 1], num_segments=2), [2, 3]),
+    "at.max": (lambda x: nx.zeros(3).at[[0, 0, 1, 1]].max(x), [2, 3]),
+    "at.min": (lambda x: nx.ones(3).at[[0, 0, 1, 1]].min(x), [2, 3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_derivatives_of_nan_extrema_are_nan(name, compiler):
+    function, undefined = UNDEFINED[name]
+    x = nx.tensor([0.25, 0.5, 3.0, float("nan")])
+    slopes = nx.jit(nx.grad(lambda x: nx.sum(function(x))), compiler=compiler)(x)
+    assert np.flatnonzero(np.isnan(slopes)).tolist() == undefined
+    tangents = nx.jit(lambda x: nx.jvp(function, (x,), (nx.ones(4),))[1], compiler=compiler)(x)
+    assert np.flatnonzero(np.isnan(tangents)).tolist() == [1]
+
+
+def test_nan_without_an_update_keeps_its_gradient():
+    x = nx.tensor([float("nan"), 1.0])
+    function = lambda x: x.at[[1, 1]].max([0.0, 2.0])  # noqa: E731
+    assert nx.grad(lambda x: nx.sum(function(x)))(x).tolist() == [1.0, 0.0]
+    assert nx.jvp(function, (x,), (nx.ones(2),))[1].tolist() == [1.0, 0.0]

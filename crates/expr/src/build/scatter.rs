@@ -34,7 +34,9 @@ impl Graph {
     }
 
     /// Returns `y`, the extremes of `x` and `updates`, with a gradient that equal elements share evenly, as
-    /// in a reduction. The default of the block would halve the gradient pair by pair.
+    /// in a reduction. The default of the block would halve the gradient pair by pair. The gradient
+    /// of a NaN among the updates is NaN. A NaN of `x` keeps its gradient, because it may have no
+    /// update.
     fn shared_gradient(
         &mut self,
         y: ExprId,
@@ -49,14 +51,27 @@ impl Graph {
             let there = graph.gather(y, indices, None)?;
             let wins = graph.equal(cast, there)?;
             let is_inside = graph.is_inside(indices, y)?;
-            let (wins, stays) = (graph.logical_and(wins, is_inside)?, graph.equal(x, y)?);
+            let wins = graph.logical_and(wins, is_inside)?;
+            let (x_is_nan, y_is_nan) = (graph.is_nan(x)?, graph.is_nan(y)?);
+            let x_is_number = graph.logical_not(x_is_nan)?;
+            let becomes_nan = graph.logical_and(y_is_nan, x_is_number)?;
+            let stays = graph.equal(x, y)?;
+            let stays = graph.logical_or(stays, x_is_nan)?;
             let (ones, old) = (graph.as_type(wins, dtype)?, graph.as_type(stays, dtype)?);
             let count = graph.indexed_add(old, indices, ones, None)?;
             let share = graph.divide(dy, count)?;
             let share_there = graph.gather(share, indices, None)?;
             let zero = graph.scalar_constant(Scalar::UInt(0), dtype)?;
-            let dx = graph.select(stays, share, zero)?;
-            Ok::<_, crate::Error>(vec![dx, graph.select(wins, share_there, zero)?])
+            let nan = graph.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+            let one = graph.scalar_constant(Scalar::UInt(1), dtype)?;
+            // A factor of NaN for every element would make further derivatives NaN.
+            let factor = graph.select(becomes_nan, nan, one)?;
+            let undefined = graph.multiply(dy, factor)?;
+            let undefined = graph.select(becomes_nan, undefined, zero)?;
+            let undefined_there = graph.gather(undefined, indices, None)?;
+            let undefined_there = graph.select(is_inside, undefined_there, zero)?;
+            let dx = graph.select(stays, share, undefined)?;
+            Ok::<_, crate::Error>(vec![dx, graph.select(wins, share_there, undefined_there)?])
         })?;
         Ok(outputs[0])
     }

@@ -118,7 +118,8 @@ fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
     Ok(x)
 }
 
-/// The elements that equal the extremum share the cotangent.
+/// The elements that equal the extremum share the cotangent. No element equals an extremum of NaN,
+/// whose derivative is undefined.
 fn extremum(
     graph: &mut Graph,
     group: &Group<'_>,
@@ -131,10 +132,23 @@ fn extremum(
     let dtype = graph.dtype(dy);
     let count = group.count(graph, wins, dtype)?;
     let shape = graph.shape(count).clone();
-    let dy = reshape(graph, dy, shape)?;
+    let dy = reshape(graph, dy, shape.clone())?;
     let dy = cast(graph, dy, graph.dtype(count))?;
     let share = graph.divide(dy, count)?;
     let share = cast(graph, share, dtype)?;
     let share = group.spread(graph, share)?;
-    Ok(select_or_zero(graph, wins, share)?)
+    if !graph.dtype(y).is_float() {
+        return Ok(select_or_zero(graph, wins, share)?);
+    }
+    let y = reshape(graph, y, shape)?;
+    let is_nan = graph.is_nan(y)?;
+    let [nan, one] =
+        [scalar(graph, f64::NAN, graph.dtype(dy))?, scalar(graph, 1.0, graph.dtype(dy))?];
+    // A factor of NaN for every group would make further derivatives NaN.
+    let factor = graph.select(is_nan, nan, one)?;
+    let undefined = graph.multiply(dy, factor)?;
+    let undefined = select_or_zero(graph, is_nan, undefined)?;
+    let undefined = cast(graph, undefined, dtype)?;
+    let undefined = group.spread(graph, undefined)?;
+    Ok(graph.select(wins, share, undefined)?)
 }
