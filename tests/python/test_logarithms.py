@@ -46,6 +46,12 @@ def test_logarithms_are_accurate(name, compiler):
         assert difference.max() <= 3, (dtype, x[difference.argmax()])
     special = nx.jit(ours, compiler=compiler)(np.array([0, -0.0, -1, np.inf, -np.inf, np.nan]))
     np.testing.assert_array_equal(special, [-np.inf, -np.inf, np.nan, np.inf, np.nan, np.nan])
+    for dtype in LIMITS:
+        limit = nx.finfo(dtype).max
+        negative = nx.astype(nx.tensor([-limit, -limit / 2, -limit / 4, -1.5, -0.5], "f64"), dtype)
+        assert np.isnan(
+            np.asarray(nx.astype(nx.jit(ours, compiler=compiler)(negative), "f64"))
+        ).all()
     z = np.array([1 + 1j, -2 + 0j, 1e30j], "c16")
     np.testing.assert_allclose(nx.jit(ours, compiler=compiler)(z), theirs(z), rtol=1e-15)
     assert ours(nx.tensor([1, 8])).dtype == nx.float32

@@ -74,7 +74,8 @@ impl Graph {
 fn log_by_exponent<'f>(x: Term<'f>, base: &Base) -> Term<'f> {
     let power = x.apply(Graph::power_of_two);
     let doubled = power + power;
-    let power = x.less(1.0).select(doubled, power);
+    // Twice the power of a large negative number has no normal inverse.
+    let power = x.abs().less(1.0).select(doubled, power);
     // XLA would join a quotient and its derivative to a quotient of products that overflow.
     let mantissa = x * (1.0 / power);
     let mut sum = mantissa.log() * base.of_e;
