@@ -78,6 +78,19 @@ def test_quantiles_are_found_in_double_precision(count, q, method, compiler):
     assert percentile(x).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("position", range(4))
+def test_interpolation_next_to_nan_is_nan(position, compiler):
+    """Intervals with an end of NaN have no values between their ends."""
+    xs, ys = np.arange(4.0), np.array([1.0, 3.0, 2.0, 4.0])
+    xs[position] = np.nan
+    inside = np.array([n + 0.5 for n in (position - 1, position) if 0 <= n < 3])
+    function = nx.jit(nx.interp, compiler=compiler)
+    assert np.isnan(np.asarray(function(inside, xs, ys))).all()
+    if position > 1:
+        found = function(np.array([-1.0, 0.0, 0.5, position - 1.0]), xs, ys)
+        np.testing.assert_array_equal(found, [1.0, 1.0, 2.0, ys[position - 1]])
+
+
 def test_interpolation_passes_through_its_points(compiler):
     def interp(x, *points):
         xp = nx.tensor([0.0, 1.0, 2.0])

@@ -135,14 +135,17 @@ fn part_of_interval<'f>(x: Term<'f>, x0: Term<'f>, x1: Term<'f>) -> Term<'f> {
     is_bounded.select(bounded, part_of_unbounded_interval(distance, rest))
 }
 
-/// Returns the position between the ends of an interval with an infinite end, for the distances
-/// from both ends. Points at a finite distance from an end have the position of this end, and
-/// points between two infinite ends are in the middle.
+/// Returns the position between the ends of an interval with an infinite or undefined end, for the
+/// distances from both ends. Points at a finite distance from an end have the position of this end,
+/// and points between two infinite ends are in the middle. The position is NaN if an end is, except
+/// at the other end.
 fn part_of_unbounded_interval<'f>(distance: Term<'f>, rest: Term<'f>) -> Term<'f> {
     let (is_infinite, is_rest_infinite) = (distance.is_infinity(), rest.is_infinity());
-    let far = is_rest_infinite.select(0.5, distance.number(1.0));
-    // NaN has a distance of NaN from both ends.
-    let close = is_rest_infinite.select(0.0, distance);
+    let far = is_rest_infinite.select(0.5, rest * 0.0 + 1.0);
+    // Without an infinite end, one of the distances is NaN.
+    let inside = is_rest_infinite.select(distance * 0.0, distance + rest);
+    let (is_start, is_end) = (distance.equal(0.0), rest.equal(0.0));
+    let close = is_start.select(0.0, is_end.select(1.0, inside));
     is_infinite.select(far, close)
 }
 
