@@ -46,3 +46,20 @@ def test_sign_of_zero(compiler, name):
     reduced = nx.jit(lambda x: getattr(nx, name[:3])(x, axis=1), compiler=compiler)(x)
     for found in (pairs, reduced):
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected[compiler]))
+
+
+#: Functions with the slope 1 at 0, which return tiny arguments.
+IDENTITIES_NEAR_ZERO = [
+    nx.expm1, nx.sinh, nx.tanh, nx.log1p, nx.sin, nx.tan, nx.asin, nx.atan, nx.asinh, nx.atanh,
+    nx.nn.elu, nx.nn.celu,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("function", IDENTITIES_NEAR_ZERO)
+def test_subnormal_numbers_are_their_functions(function, dtype):
+    limits = nx.finfo(dtype)
+    smallest = float(limits.smallest_normal) * float(limits.eps)
+    numbers = np.array([1, 3, 5, 7, 1 / limits.eps - 1, 1 / limits.eps + 1]) * smallest
+    x = nx.astype(nx.tensor([*numbers, *-numbers], "f64"), dtype)
+    assert nx.jit(function, compiler="evaluator")(x).tolist() == x.tolist()

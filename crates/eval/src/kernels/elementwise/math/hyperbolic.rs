@@ -9,6 +9,9 @@ use super::double::{expm1_near, log, multiples_of_ln_2, power_of_2};
 /// The argument above which hyperbolic functions are infinite.
 const MOST: f64 = 711.0;
 
+/// A normal magnitude below which `e^x - 1` rounds to `x`.
+const TINY: f64 = 1e-300;
+
 /// `e^x - 1`, which is accurate for `x <= 1`, and `e^x / 2`, for `0 <= x <= MOST`.
 #[inline(always)]
 fn less_one_and_half(x: f64) -> (f64, f64) {
@@ -47,7 +50,9 @@ pub(super) fn expm1(x: f64) -> f64 {
     let bounded = if bounded < -50.0 { -50.0 } else { bounded };
     let (k, r) = multiples_of_ln_2(bounded);
     let half = power_of_2(k - 1.0);
-    (2.0 * half.mul_add(expm1_near(r), half - 0.5)).copysign(x)
+    let value = 2.0 * half.mul_add(expm1_near(r), half - 0.5);
+    // Half of a subnormal number may be inexact.
+    (if x.abs() < TINY { x } else { value }).copysign(x)
 }
 
 /// `ln(1 + x)` as [`log1p`](super::double::log1p). If `y` is so large that its square may overflow,
