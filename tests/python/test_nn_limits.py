@@ -127,3 +127,18 @@ def test_conv_transpose_is_the_gradient_of_same_padding(strides, window):
     extra = (12 + total - window) % strides
     found = nn.conv_transpose(y, kernel, strides=strides, padding=pairs, output_padding=extra)
     np.testing.assert_allclose(np.asarray(found), np.asarray(backward(y)[0]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("approximate", [False, True, None])
+def test_derivatives_of_gated_units_have_limits(approximate, dtype, compiler):
+    """The functions are the identity far above zero, and zero far below."""
+    function = nn.hard_silu if approximate is None else lambda x: nn.gelu(x, approximate=approximate)
+    size = nx.finfo(dtype).max
+    x = nx.tensor([math.inf, size, 50.0, -50.0, -size, -math.inf], dtype)
+    with nx.default_options(compiler=compiler):
+        assert function(x).tolist() == [math.inf, size, 50.0, 0.0, 0.0, 0.0]
+        assert nx.grad(lambda x: nx.sum(function(x)))(x).tolist() == [1.0] * 3 + [0.0] * 3
+        tangents = nx.jvp(function, (x,), (nx.ones_like(x),))[1]
+        assert tangents.tolist() == [1.0] * 3 + [0.0] * 3
+    assert math.isnan(function(nx.tensor(math.nan)).item())

@@ -8,8 +8,11 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 /// `α` and `λ` of G. Klambauer et al., "Self-normalizing neural networks" (2017).
 const SELU: [f64; 2] = [1.673_263_242_354_377_2, 1.050_700_987_355_480_5];
 
-/// The magnitude above which the argument of `gelu` is treated as infinite.
-const SATURATED: f64 = 10.0;
+/// The magnitude above which the normal distribution is 0 or 1 in every dtype.
+const NORMAL_LIMIT: f64 = 40.0;
+
+/// The same for its approximation by a hyperbolic tangent.
+const TANH_LIMIT: f64 = 10.0;
 
 /// Generates methods that compute in a wide dtype and round the result.
 macro_rules! activations {
@@ -45,7 +48,7 @@ activations! {
     fn hard_sigmoid(x) hard_gate(x);
 
     /// Returns `x hard_sigmoid(x)`.
-    fn hard_silu(x) x * hard_gate(x);
+    fn hard_silu(x) gated(x, 3.0, hard_gate);
 
     /// Returns `x sigmoid(x)`.
     fn silu(x) x * x.sigmoid();
@@ -53,10 +56,11 @@ activations! {
     /// Returns `x Φ(x)` with the normal distribution `Φ`, or its tanh approximation with
     /// `approximate`.
     fn gelu(x, approximate: bool) {
-        let share = if approximate { nearly_normal(x) } else {
-            (x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5
-        };
-        x * share
+        if approximate {
+            gated(x, TANH_LIMIT, nearly_normal)
+        } else {
+            gated(x, NORMAL_LIMIT, |x| (x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5)
+        }
     };
 
     /// Returns `x` where it is positive, and `alpha (exp(x) - 1)` elsewhere.
@@ -162,10 +166,15 @@ fn hard_gate(x: Term<'_>) -> Term<'_> {
     clamp_strictly(x + 3.0, Some(0.0), Some(6.0)) * (1.0 / 6.0)
 }
 
+/// Returns `x share(x)` for a share that is 0 below `-limit` and 1 above `limit`. The values and the
+/// derivatives at infinities are limits, where a product of `x` and zero would be NaN.
+fn gated<'f>(x: Term<'f>, limit: f64, share: impl FnOnce(Term<'f>) -> Term<'f>) -> Term<'f> {
+    let inner = clamp_strictly(x, Some(-limit), Some(limit));
+    x.greater_equal(limit).select(x, inner * share(inner))
+}
+
 /// Approximates the normal distribution by a hyperbolic tangent.
 fn nearly_normal(x: Term<'_>) -> Term<'_> {
-    // The cube of a large value would overflow.
-    let x = clamp_strictly(x, Some(-SATURATED), Some(SATURATED));
     let argument = x * (x * x * 0.044_715 + 1.0) * (2.0 / std::f64::consts::PI).sqrt();
     (argument.tanh() + 1.0) * 0.5
 }
