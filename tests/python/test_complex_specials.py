@@ -218,3 +218,32 @@ def test_listed_values_of_the_array_api_standard(name, dtype, compiler):
             if not (is_part(value.real, row[1][0]) and is_part(value.imag, row[1][1]))
         ]
         assert wrong == []
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_signs_of_extreme_complex_numbers(dtype, compiler):
+    """Infinities follow NumPy 2: a single infinite part determines the direction."""
+    inf, nan, half = math.inf, math.nan, math.sqrt(0.5)
+    limits = nx.finfo("f32" if dtype == "c64" else "f64")
+    most, least = float(limits.max), float(limits.smallest_normal)
+    cases = [
+        (complex(most, most), complex(half, half)),
+        (complex(-most, most), complex(-half, half)),
+        (complex(least, -least), complex(half, -half)),
+        (complex(most, 0), 1),
+        (complex(0, -most), -1j),
+        (complex(inf, 3), 1),
+        (complex(3, -inf), -1j),
+        (complex(-inf, nan), -1),
+        (complex(nan, inf), 1j),
+        (complex(inf, inf), complex(nan, nan)),
+        (complex(nan, 1), complex(nan, nan)),
+        (complex(-0.0, 0.0), 0),
+        (3 + 4j, 0.6 + 0.8j),
+    ]
+    arguments, expected = zip(*cases, strict=True)
+    found = nx.jit(nx.sign, compiler=compiler)(nx.tensor(list(arguments), dtype))
+    found = nx.astype(found, "c128").numpy()
+    tolerance = 4 * float(limits.eps)
+    np.testing.assert_allclose(found.real, np.real(expected), rtol=tolerance)
+    np.testing.assert_allclose(found.imag, np.imag(expected), rtol=tolerance)

@@ -209,6 +209,34 @@ pub(crate) fn abs(cx: &mut Cx<'_>, z: Value) -> Value {
     complex.cx.select(infinite, infinity, length)
 }
 
+/// `z / |z|` for `z != 0`, where XLA's function divides by a magnitude that overflows or
+/// underflows. A single infinite part determines the direction.
+pub(crate) fn direction(cx: &mut Cx<'_>, z: Value) -> Value {
+    let parts = cx.parts(z);
+    let sizes = parts.map(|part| cx.uniform("stablehlo.abs", &[part]));
+    let larger = cx.uniform("stablehlo.maximum", &sizes);
+    // Division by the larger part would not suffice: XLA joins two divisions to one by the product.
+    let one = cx.splat_like(Scalar::UInt(1), larger);
+    let is_large = cx.compare("GT", larger, one);
+    let half = cx.splat_like(Scalar::Float(0.5), larger);
+    let factor = cx.splat_like(Scalar::Float(18_014_398_509_481_984.0), larger);
+    let factor = cx.select(is_large, half, factor);
+    let scaled = parts.map(|part| cx.uniform("stablehlo.multiply", &[part, factor]));
+    let point = cx.operation("stablehlo.complex", &scaled, z.ty);
+    let length = cx.operation("stablehlo.abs", &[point], larger.ty);
+    let units = scaled.map(|part| cx.uniform("stablehlo.divide", &[part, length]));
+    let infinity = cx.splat_like(Scalar::Float(f64::INFINITY), larger);
+    let infinite = sizes.map(|size| cx.compare("EQ", size, infinity));
+    let is_limit = cx.uniform("stablehlo.xor", &infinite);
+    let zero = cx.splat_like(Scalar::UInt(0), larger);
+    let [re, im] = [0, 1].map(|at| {
+        let sign = cx.uniform("stablehlo.sign", &[parts[at]]);
+        let limit = cx.select(infinite[at], sign, zero);
+        cx.select(is_limit, limit, units[at])
+    });
+    cx.operation("stablehlo.complex", &[re, im], z.ty)
+}
+
 struct Complex<'a, 'g> {
     cx: &'a mut Cx<'g>,
     /// The dtype of a part, and the integer of its width.

@@ -186,7 +186,11 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
 /// StableHLO leaves zeros their sign, the standard does not.
 fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     let x = cx.cast(x, dtype);
-    let sign = cx.uniform("stablehlo.sign", &[x]);
+    let sign = if dtype.is_complex() {
+        complex::direction(cx, x)
+    } else {
+        cx.uniform("stablehlo.sign", &[x])
+    };
     if dtype.is_integer() {
         return sign;
     }

@@ -107,6 +107,11 @@ fn sign(x: Number) -> Number {
         Number::Real(x) if x.is_nan() => Number::Real(x),
         Number::Real(x) => Number::Real(1_f64.copysign(x)),
         Number::Complex(z) if z == C::ZERO => Number::Complex(C::ZERO),
+        // A single infinite part determines the direction.
+        Number::Complex(z) if z.re.is_infinite() != z.im.is_infinite() => {
+            let part = |x: f64| if x.is_infinite() { 1_f64.copysign(x) } else { 0.0 };
+            Number::Complex(C::new(part(z.re), part(z.im)))
+        }
         Number::Complex(z) => {
             // The parts are halved, because the magnitude of two large parts can overflow.
             let half = z * 0.5;

@@ -222,10 +222,19 @@ pub(crate) fn cbrt(z: C) -> C {
     C::new(size.cbrt() * cosine, product(size.cbrt(), sine))
 }
 
-/// `z / |z|`, and zero for zero.
+/// `z / |z|`, and zero for zero. A single infinite part determines the direction.
 pub(crate) fn sign(z: C) -> C {
-    let norm = z.norm();
-    if norm == 0.0 { C::new(0.0, 0.0) } else { z / norm }
+    if z == C::ZERO {
+        return C::ZERO;
+    }
+    if z.re.is_infinite() != z.im.is_infinite() {
+        let part = |x: f64| if x.is_infinite() { 1_f64.copysign(x) } else { 0.0 };
+        return C::new(part(z.re), part(z.im));
+    }
+    // The magnitude of two large parts can overflow, and the one of subnormal parts is inexact.
+    let is_large = z.re.abs().max(z.im.abs()) > 1.0;
+    let scaled = z * if is_large { 0.5 } else { 18_014_398_509_481_984.0 };
+    scaled / scaled.norm()
 }
 
 /// `z / w` by Smith's method (Communications of the ACM 5, 1962). It scales by the larger part of
