@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import DEVICE, PLATFORM
 
 SMALL = (8,)
 # Larger than all size limits for copies. The computation takes long enough to be running after the
@@ -398,3 +399,17 @@ def test_workers_receive_data_once_and_again_after_assignments(on_device, device
                 received.append(nx.graph.traffic()["sent"] - before >= x.nbytes)
             assert received == [True, False]
             x[0, number] = 1.0
+
+
+def test_arrays_without_a_copy():
+    """NumPy before version 2 does not pass the argument `copy`."""
+    x = nx.tensor([1.0, 2.0])
+    for dtype in (None, "f4", np.float32, np.dtype("f4")):
+        assert shares_memory(x, x.__array__(dtype, copy=False))
+    message = "array: copy: must not be False for another dtype"
+    with pytest.raises(ValueError, match=message):
+        x.__array__("f8", copy=False)
+    if PLATFORM != "none":
+        with pytest.raises(ValueError, match=message):
+            x.to_device(DEVICE).__array__(copy=False)
+    assert x.__array__("f8", copy=None).dtype == x.__array__("f8").dtype == np.float64

@@ -301,6 +301,18 @@ operator_methods!(PyTensor {
             Some(dtype) if !dtype.is_none() => Some(dtype),
             _ => None,
         };
+        if copy == Some(false) {
+            let is_shared = match wanted {
+                Some(dtype) => array.getattr("dtype")?.eq(dtype)?,
+                None => true,
+            };
+            if is_shared && self.read().buffer().is_none() {
+                return Ok(array.clone().unbind());
+            }
+            let why = "copy: must not be False for another dtype or for data on a device; use \
+                       numpy.asarray, which copies if necessary";
+            return Err(argument_error("array", why));
+        }
         Ok(match (wanted, copy) {
             (Some(dtype), _) => array.call_method1("astype", (dtype,))?.unbind(),
             (None, Some(true)) => array.call_method0("copy")?.unbind(),
