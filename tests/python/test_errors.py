@@ -502,3 +502,22 @@ def test_errors_name_the_control_function_that_was_called(name, traced):
     for number in range(len(_errors_of_functions(x, yes)[name])):
         with pytest.raises(nx.NxlaError, match=f"^{name}: "):
             run(lambda x, yes, index=number: _errors_of_functions(x, yes)[name][index]())(x, yes)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "nansum", "cumulative_sum", "max"])
+def test_errors_about_axes_show_the_type_of_the_operand(name):
+    """Sums of booleans are computed in another dtype."""
+    with pytest.raises(nx.ShapeError, match=rf"{name}: axis: must be in range for pred; got 0"):
+        getattr(nx, name)(nx.tensor(True), axis=0)
+    with pytest.raises(nx.ShapeError, match=r"axis: must be in range for pred\[2\]; got 3"):
+        getattr(nx, name)(nx.tensor([True, False]), axis=3)
+
+
+@pytest.mark.parametrize("key", [0, [0, 1], slice(1)])
+@pytest.mark.parametrize("method", ["min", "max"])
+def test_extrema_of_complex_elements_are_errors_of_at(method, key):
+    x = nx.tensor([1j, 2.0])
+    message = f"at: x: must have a real dtype for {method}; got c64"
+    for call in (getattr(x.at[key], method), nx.jit(lambda y: getattr(x.at[key], method)(y))):
+        with pytest.raises(nx.DTypeError, match=message):
+            call(1)

@@ -578,13 +578,13 @@ def test_tensors_of_large_integers():
     assert nx.tensor([1.5, 10**30]).tolist() == nx.tensor([1.5, 1e30]).tolist()
     assert nx.tensor([1.5, np.float16(3)]).dtype == nx.float16
     for dtype in ("s32", "u64", "pred"):
-        with pytest.raises((OverflowError, nx.ArgumentError), match=r"1e40"):
+        with pytest.raises(OverflowError, match=r"1e40"):
             nx.tensor([1], dtype=dtype) * number
     for dtype in ("s32", "u64"):
         with pytest.raises(OverflowError, match=r"1e40 is out of bounds"):
             nx.tensor(number, dtype)
     for make in (nx.tensor, lambda n: nx.tensor([1, n]), lambda n: nx.full(2, n), nx.jit(nx.sin)):
-        with pytest.raises(nx.ArgumentError, match="1e40 fits neither s64 nor u64"):
+        with pytest.raises(OverflowError, match="1e40 fits neither s64 nor u64"):
             make(number)
 
 

@@ -21,7 +21,7 @@ use pyo3::types::PyTuple;
 use crate::apply::{Ids, capture};
 use crate::containers::{PyTree, Tree};
 use crate::dtype::DTypeArg;
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{OrRaise, argument_error, number_error, trace_error};
 use crate::expected::Expected;
 use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
@@ -254,8 +254,7 @@ fn expr_constant(
         let kind = value.get_type().name()?;
         return Err(argument_error("constant", format!("value: must be a number; got a {kind}")));
     };
-    let refused =
-        |error: nxla_runtime::host::NumberError| argument_error("constant", error.to_string());
+    let refused = |error| number_error("constant", error);
     let scalar = number.to_scalar().map_err(refused)?;
     let dtype = match dtype {
         Some(dtype) => dtype.0,

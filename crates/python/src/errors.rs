@@ -1,7 +1,8 @@
 //! Exceptions: one class for each kind of error.
 
+use nxla_runtime::host::NumberError;
 use nxla_runtime::{Error, ErrorClass, StreamError};
-use pyo3::exceptions::{PyException, PyTimeoutError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTimeoutError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -126,6 +127,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
                 Ok(raised) => return *raised,
                 Err(error) => Error::RuntimeCall { line, error },
             },
+            // Python and NumPy raise this exception too.
+            Error::Number { .. } => return PyOverflowError::new_err(error.to_string()),
             Error::Expr(mut error) => {
                 error.op = public_name(&error.op).to_owned();
                 Error::Expr(error)
@@ -211,6 +214,11 @@ pub(crate) fn user_error(raised: PyErr) -> Error {
 /// An exception for an invalid argument.
 pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
+}
+
+/// An exception for an integer that no dtype holds.
+pub(crate) fn number_error(function: &str, error: NumberError) -> PyErr {
+    exception(Error::Number { function: function.into(), error })
 }
 
 /// Checks that an argument is callable. Errors start with `subject`, the function and the argument.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::apply::{one, run_eagerly};
 use crate::containers::check_depth;
-use crate::errors::{OrRaise, argument_error, memory_error};
+use crate::errors::{OrRaise, argument_error, memory_error, number_error};
 use crate::expr::PyExpr;
 use crate::interrupt::read_interruptible;
 use crate::numbers::{self, checked_weak_scalar};
@@ -239,7 +239,7 @@ fn push(numbers: &mut Vec<Number>, number: Number) -> PyResult<()> {
 
 /// The promoted dtype of Python scalars and arrays, by the rules of operands of a call.
 fn common_dtype(scalars: &[Number], arrays: Option<DType>) -> PyResult<DType> {
-    let refused = |error: NumberError| argument_error("tensor", error.to_string());
+    let refused = |error: NumberError| number_error("tensor", error);
     if arrays.is_none_or(DType::is_pred) && numbers::need_u64(scalars.iter().copied())? {
         return Ok(DType::U64);
     }

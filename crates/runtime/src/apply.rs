@@ -205,8 +205,7 @@ pub fn number_tensor(number: Number, common: Option<DType>) -> Result<RawTensor>
 /// # Errors
 /// Returns an error if the number fits no dtype.
 pub(crate) fn number_scalar(number: Number, common: Option<DType>) -> Result<(Scalar, DType)> {
-    let refused =
-        |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
+    let refused = |error: NumberError| Error::Number { function: "number".into(), error };
     number.weak_scalar(common).map_err(refused)
 }
 

@@ -13,7 +13,7 @@ use nxla_grad::GradError;
 #[cfg(feature = "import")]
 use nxla_import::{ImportError, ImportErrorKind};
 use nxla_split::{ScheduleError, SplitError};
-use nxla_tensor::TensorError;
+use nxla_tensor::{NumberError, TensorError};
 
 use crate::pjrt;
 use crate::stream::StreamError;
@@ -106,6 +106,14 @@ pub enum Error {
         function: String,
         /// The difference.
         why: String,
+    },
+    /// An integer fits no dtype.
+    #[error("{function}: {error}")]
+    Number {
+        /// The name of the function that the user called.
+        function: String,
+        /// The integer.
+        error: NumberError,
     },
     /// Vectorized axes are invalid, or do not match the vectorized axes of other operands.
     #[error("{function}: {why}")]
@@ -325,6 +333,7 @@ impl Error {
             error @ (Error::Grad(_)
             | Error::Tensor(_)
             | Error::Arguments { .. }
+            | Error::Number { .. }
             | Error::Vectors { .. }
             | Error::Layout(_)
             | Error::Usage(_)) => Error::Operation { line: line(), error: Box::new(error) },
@@ -369,7 +378,9 @@ impl Error {
             | Error::DeviceMemory { .. } => ErrorClass::Memory,
             Error::Pjrt(error) => xla::class_of(error),
             Error::Eval(EvalError::Op { fault, .. }) => class_of_fault(fault),
-            Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
+            Error::Split(_) | Error::Arguments { .. } | Error::Number { .. } | Error::Tensor(_) => {
+                ErrorClass::Argument
+            }
             Error::Eval(_)
             | Error::Stream(_)
             | Error::Usage(_)
@@ -450,6 +461,9 @@ impl fmt::Debug for Error {
                 .finish(),
             Error::Arguments { function, why } => {
                 f.debug_struct("Arguments").field("function", function).field("why", why).finish()
+            }
+            Error::Number { function, error } => {
+                f.debug_struct("Number").field("function", function).field("error", error).finish()
             }
             Error::Vectors { function, why } => {
                 f.debug_struct("Vectors").field("function", function).field("why", why).finish()

@@ -9,7 +9,7 @@ use super::args::{Axis, Count, Integer, NamesArg, ShapeArg};
 use super::declare::{DiagonalOffset, functions};
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
-use crate::errors::argument_error;
+use crate::errors::{argument_error, number_error};
 use crate::numbers;
 use crate::value::{FromPython, Value, is_list, number_of};
 
@@ -77,11 +77,9 @@ fn full(
             one(graph.broadcast_and_name(x, shape.0, None, names.and_then(|names| names.names())))
         });
     };
-    let refused =
-        |error: nxla_runtime::host::NumberError| argument_error("full", error.to_string());
     let dtype = match dtype {
         Some(dtype) => dtype.0,
-        None => number.default_dtype().map_err(refused)?,
+        None => number.default_dtype().map_err(|error| number_error("full", error))?,
     };
     numbers::all_fit(&[number], dtype)?;
     // An expression prints the scalar as written.

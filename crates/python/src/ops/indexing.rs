@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use super::true_indices;
 use crate::apply::{apply, one, run_eagerly};
 use crate::arrays::array_type;
-use crate::errors::{argument_error, trace_error};
+use crate::errors::{argument_error, dtype_error, trace_error};
 use crate::expr::PyExpr;
 use crate::nested::Nested;
 use crate::numbers::{fit_elements, refuse_complex};
@@ -295,6 +295,14 @@ fn subscript_update(
         _ => return Err(argument_error("at", format!("update: unknown kind {how:?}"))),
     };
     let (operands, target) = update_operands(py, x, key, value)?;
+    if matches!(change, Change::Combine(Combine::Min | Combine::Max)) {
+        let dtype = dtype_of(&Value::of(x, "index")?);
+        if dtype.is_complex() {
+            return Err(dtype_error(format!(
+                "at: x: must have a real dtype for {how}; got {dtype}"
+            )));
+        }
+    }
     apply(py, "index", &operands, |graph, ids| one(build_update(graph, ids, &target, change)))
 }
 

@@ -14,7 +14,7 @@ use super::args::{AxisList, Integer};
 use super::declare::{
     Argument, ArgumentContext, Choice, Choices, DiagonalOffset, Signature, functions,
 };
-use super::reduce::{convert, sum_dtype};
+use super::reduce::{reduce_in, sum_dtype};
 use crate::apply::{apply, apply_parts, many, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
@@ -382,9 +382,7 @@ functions! {
     /// 5
     fn trace(x, /, offset: DiagonalOffset = 0, *, dtype: Option<DTypeArg> = None) |graph| {
         let dtype = dtype.or(sum_dtype(graph, x));
-        let x = convert(graph, x, dtype)?;
-        let sum = graph.trace(x, offset)?;
-        convert(graph, sum, dtype)
+        reduce_in(graph, x, dtype, |graph, x| graph.trace(x, offset))
     };
 
     /// Return a diagonal of each matrix.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_runtime::DType;
 use nxla_runtime::graph::build::Fold;
-use nxla_runtime::graph::{ExprId, Graph, Program};
+use nxla_runtime::graph::{ErrorKind, ExprId, Graph, Program};
 use nxla_runtime::vectors::control::Vectorized;
 use nxla_runtime::{Error, RawExpr, Result, Trace, vectors};
 use pyo3::prelude::*;
@@ -32,6 +32,30 @@ pub(super) fn convert(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Res
         Some(dtype) => graph.as_type(x, dtype)?,
         None => x,
     })
+}
+
+/// Applies a reduction to `x` in a dtype, if one is given. Errors about axes show the type of `x`.
+pub(super) fn reduce_in(
+    graph: &mut Graph,
+    x: ExprId,
+    dtype: Option<DType>,
+    reduce: impl FnOnce(&mut Graph, ExprId) -> nxla_runtime::graph::Result<ExprId>,
+) -> Result<ExprId> {
+    let converted = convert(graph, x, dtype)?;
+    let result = reduce(graph, converted).map_err(|error| with_type_of(graph, x, error))?;
+    convert(graph, result, dtype)
+}
+
+/// Replaces the type of a converted operand in an error about an axis by the type of `x`.
+pub(super) fn with_type_of(
+    graph: &Graph,
+    x: ExprId,
+    mut error: nxla_runtime::graph::Error,
+) -> nxla_runtime::graph::Error {
+    if let ErrorKind::Axis { ty, .. } = &mut error.kind {
+        **ty = graph.tensor_type(x).clone();
+    }
+    error
 }
 
 /// The dtype of sums and products if it differs from Nx: of `u64`, which is `s64` there with the
@@ -91,9 +115,7 @@ functions! {
         keepdims: bool = false
     ) |graph| {
         let dtype = dtype.or(sum_dtype(graph, x));
-        let x = convert(graph, x, dtype)?;
-        let result = graph.sum(x, axis.as_deref(), keepdims)?;
-        convert(graph, result, dtype)
+        reduce_in(graph, x, dtype, |graph, x| graph.sum(x, axis.as_deref(), keepdims))
     };
 
     /// Multiply the elements. Parameters and errors are the same as for `sum`.
@@ -108,9 +130,7 @@ functions! {
         keepdims: bool = false
     ) |graph| {
         let dtype = dtype.or(sum_dtype(graph, x));
-        let x = convert(graph, x, dtype)?;
-        let result = graph.product(x, axis.as_deref(), keepdims)?;
-        convert(graph, result, dtype)
+        reduce_in(graph, x, dtype, |graph, x| graph.product(x, axis.as_deref(), keepdims))
     };
 
     /// Return the maximum, or NaN if an element is NaN.
@@ -227,9 +247,7 @@ functions! {
         x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
         keepdims: bool = false
     ) |graph| {
-        let x = convert(graph, x, dtype)?;
-        let result = graph.mean(x, axis.as_deref(), keepdims)?;
-        convert(graph, result, dtype)
+        reduce_in(graph, x, dtype, |graph, x| graph.mean(x, axis.as_deref(), keepdims))
     };
 
     /// Return the mean, with a weight for each element.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::add_functions;
 use super::args::{Axis, AxisList, Count};
 use super::declare::{Choice, Choices, Precise, functions};
-use super::reduce::{convert, correction_or_ddof, sum_dtype};
+use super::reduce::{correction_or_ddof, reduce_in, sum_dtype};
 use super::window::cumulative_dtype;
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
@@ -55,9 +55,7 @@ fn total_of_numbers(
     keep_axes: bool,
 ) -> Result<ExprId> {
     let dtype = sum_dtype(graph, x);
-    let x = convert(graph, x, dtype)?;
-    let total = graph.nan_reduction(op, x, axes.as_deref(), keep_axes)?;
-    convert(graph, total, dtype)
+    reduce_in(graph, x, dtype, |graph, x| graph.nan_reduction(op, x, axes.as_deref(), keep_axes))
 }
 
 functions! {

@@ -12,7 +12,7 @@ use pyo3::types::{PyInt, PyString};
 
 use super::args::{Axis, Count, pairs};
 use super::declare::{Argument, ArgumentContext, functions, plain_arguments};
-use super::reduce::{convert, sum_dtype};
+use super::reduce::{convert, sum_dtype, with_type_of};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
 use crate::numbers;
@@ -370,8 +370,9 @@ functions! {
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
         let dtype = dtype.unwrap_or_else(|| cumulative_dtype(graph, x));
-        let (x, axis) = operand(graph, "cumulative_sum", x, axis, Some(dtype))?;
-        let result = graph.cumulative(Cumulative::Sum, x, axis, reverse)?;
+        let (converted, axis) = operand(graph, "cumulative_sum", x, axis, Some(dtype))?;
+        let result = graph.cumulative(Cumulative::Sum, converted, axis, reverse);
+        let result = result.map_err(|error| with_type_of(graph, x, error))?;
         with_initial(graph, result, 0, axis, include_initial, reverse)
     };
 
@@ -390,8 +391,9 @@ functions! {
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
         let dtype = dtype.unwrap_or_else(|| cumulative_dtype(graph, x));
-        let (x, axis) = operand(graph, "cumulative_prod", x, axis, Some(dtype))?;
-        let result = graph.cumulative(Cumulative::Product, x, axis, reverse)?;
+        let (converted, axis) = operand(graph, "cumulative_prod", x, axis, Some(dtype))?;
+        let result = graph.cumulative(Cumulative::Product, converted, axis, reverse);
+        let result = result.map_err(|error| with_type_of(graph, x, error))?;
         with_initial(graph, result, 1, axis, include_initial, reverse)
     };
 

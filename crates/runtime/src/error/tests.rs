@@ -39,8 +39,9 @@ fn position(error: &Error) -> usize {
         Error::Stage { .. } => 20,
         Error::User(_) => 21,
         Error::Operation { .. } => 22,
+        Error::Number { .. } => 23,
         #[cfg(feature = "import")]
-        Error::Import(_) => 23,
+        Error::Import(_) => 24,
     }
 }
 
@@ -86,6 +87,10 @@ fn every_variant() -> Vec<Error> {
         Error::Stage { stage: "stage 0".into(), error: Box::new(Error::User(user())) },
         Error::User(user()),
         Error::Usage(why()).at_location(Location::caller()),
+        Error::Number {
+            function: "number".into(),
+            error: NumberError::OutOfRange { value: nxla_tensor::Number::LargeInt(1e40) },
+        },
         #[cfg(feature = "import")]
         Error::Import(ImportError {
             format: "ONNX",
