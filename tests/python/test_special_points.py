@@ -635,6 +635,23 @@ def test_remainders_are_differentiated_at_multiples(function, compiler):
     np.testing.assert_array_equal(np.copysign(1, zeros), signs)
 
 
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_second_derivatives_of_angles_at_tiny_points(mode, compiler):
+    """Each term of the mixed derivatives overflows in ``float32``."""
+    angle = lambda p: nx.atan2(p[0], p[1])  # noqa: E731
+    outer = nx.jacfwd if mode == "forward" else nx.jacrev
+    hessian = nx.jit(outer(nx.grad(angle)), compiler=compiler)
+    inf = math.inf
+    for point, expected in {
+        (1e-20, 1e-20): [[-inf, 0.0], [0.0, inf]],
+        (1e-25, 2e-25): [[-inf, -inf], [-inf, inf]],
+        (1e-25, 0.0): [[0.0, inf], [inf, 0.0]],
+        (0.0, 1e-25): [[0.0, -inf], [-inf, 0.0]],
+    }.items():
+        found = np.asarray(hessian(nx.tensor(point)))
+        np.testing.assert_array_equal(found, expected)
+
+
 # --- infinities of other elements ---
 
 

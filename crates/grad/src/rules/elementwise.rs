@@ -329,8 +329,9 @@ fn atan2_part<'f>(d: Term<'f>, a: Term<'f>, b: Term<'f>, x: Term<'f>) -> Term<'f
     let (a, b, x) = (float(a), float(b), float(x));
     let length = larger_length(a, b);
     let square = scaled_square(a, b, length);
-    let (direction, slope) = (x / length, d / length);
-    slope / square * direction
+    // The length divides last: in second derivatives, terms that cancel would overflow before they
+    // are added.
+    d / square * (x / length) / length
 }
 
 /// The selected operand receives the whole cotangent; in a tie each operand receives one half.
