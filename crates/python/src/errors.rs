@@ -218,7 +218,7 @@ pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
 
 /// An exception for an integer that no dtype holds.
 pub(crate) fn number_error(function: &str, error: NumberError) -> PyErr {
-    exception(Error::Number { function: function.into(), error })
+    exception(Error::Number { function: function.into(), error: Box::new(error) })
 }
 
 /// Checks that an argument is callable. Errors start with `subject`, the function and the argument.

@@ -171,18 +171,21 @@ pub fn vectorized_operands<O: Operand>(
 /// # Errors
 /// Returns an error for a number that fits no dtype, and for two integers that share no dtype.
 pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
+    let mut dtypes = [left.dtype(), right.dtype()];
     if let (Value::Number(Number::Int(left)), Value::Number(Number::Int(right))) = (&left, &right)
-        && left.min(right) < &0
         && left.max(right) > &i64::MAX.into()
     {
-        // The dtypes of the integers alone promote to `s64`, in which the large integer wraps.
-        let why = format!(
-            "negative integers and integers above 2**63 - 1 share no integer dtype; got {left} \
-             and {right}; pass a float"
-        );
-        return Err(Error::Arguments { function: "select".into(), why });
+        // The default dtypes of the integers promote to `s64`, in which the large integer wraps.
+        if left.min(right) < &0 {
+            let why = format!(
+                "negative integers and integers above 2**63 - 1 share no integer dtype; got {left} \
+                 and {right}; pass a float"
+            );
+            return Err(Error::Arguments { function: "select".into(), why });
+        }
+        dtypes = [Some(DType::U64); 2];
     }
-    let (right_dtype, left_dtype) = (right.dtype(), left.dtype());
+    let [left_dtype, right_dtype] = dtypes;
     let typed = |value, common| match value {
         Value::Number(number) => number_tensor(number, common).map(Value::Tensor),
         Value::Expr(_) | Value::Tensor(_) => Ok(value),
@@ -205,7 +208,8 @@ pub fn number_tensor(number: Number, common: Option<DType>) -> Result<RawTensor>
 /// # Errors
 /// Returns an error if the number fits no dtype.
 pub(crate) fn number_scalar(number: Number, common: Option<DType>) -> Result<(Scalar, DType)> {
-    let refused = |error: NumberError| Error::Number { function: "number".into(), error };
+    let refused =
+        |error: NumberError| Error::Number { function: "number".into(), error: Box::new(error) };
     number.weak_scalar(common).map_err(refused)
 }
 

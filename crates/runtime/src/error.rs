@@ -113,7 +113,7 @@ pub enum Error {
         /// The name of the function that the user called.
         function: String,
         /// The integer.
-        error: NumberError,
+        error: Box<NumberError>,
     },
     /// Vectorized axes are invalid, or do not match the vectorized axes of other operands.
     #[error("{function}: {why}")]

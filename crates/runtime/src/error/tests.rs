@@ -89,7 +89,7 @@ fn every_variant() -> Vec<Error> {
         Error::Usage(why()).at_location(Location::caller()),
         Error::Number {
             function: "number".into(),
-            error: NumberError::OutOfRange { value: nxla_tensor::Number::LargeInt(1e40) },
+            error: Box::new(NumberError::OutOfRange { value: nxla_tensor::Number::LargeInt(1e40) }),
         },
         #[cfg(feature = "import")]
         Error::Import(ImportError {
