@@ -29,7 +29,8 @@ const REAL: &str = "a transform of real numbers is half of a complex one";
 const RESHAPE: &str = "StableHLO has no squeeze";
 const SPLAT: &str = "a tensor of equal elements becomes a constant";
 const TRUTH: &str = "the elements are compared with zero, floats of 16 bits by their bits";
-const UNSIGNED: &str = "the sign of an unsigned integer is a minimum";
+const SIGN: &str =
+    "the sign of an unsigned integer is a minimum, and of a complex number a quotient";
 const WHOLE: &str = "each element has a whole byte, whose dtype has larger and smaller numbers";
 
 /// The ops that come back as other ops, with their dtypes and the reason. All other ops come back
@@ -84,7 +85,7 @@ const COMPOSED: &[(&str, &str, &str)] = &[
     ("round", "pred", IDENTITY),
     ("round_half_even", "pred, complex", PARTS),
     ("runtime_call", "all", HOST),
-    ("sign", "pred, u2 u4 u8 u16 u32 u64", UNSIGNED),
+    ("sign", "pred, u2 u4 u8 u16 u32 u64, complex", SIGN),
     ("sin", "complex", PARTS),
     ("sinh", "complex", PARTS),
     ("sqrt", "complex", PARTS),
