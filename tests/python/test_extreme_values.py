@@ -214,3 +214,12 @@ def test_assert_all_close_of_complex_numbers():
     nx.testing.assert_all_close([1j], [1j + 1e-6])
     with pytest.raises(AssertionError, match=r"differ by up to 5\.0 "):
         nx.testing.assert_all_close([3.0], [4j])
+
+
+@pytest.mark.parametrize(
+    "xs", [[-np.inf, 0.0], [0.0, np.inf], [-np.inf, np.inf], [-np.inf, 0.0, np.inf]]
+)
+def test_interpolation_at_infinite_points_is_the_value_there(xs, compiler):
+    ys = np.arange(1.0, len(xs) + 1)
+    found = nx.jit(nx.interp, compiler=compiler)(np.array(xs), np.array(xs), ys)
+    np.testing.assert_array_equal(np.asarray(found), ys)

@@ -125,28 +125,29 @@ impl Graph {
 fn part_of_interval<'f>(x: Term<'f>, x0: Term<'f>, x1: Term<'f>) -> Term<'f> {
     let [unit, _] = unit_of_width(x0, x1);
     let [x, x0, x1] = [x, x0, x1].map(|end| end * unit);
-    let (distance, rest, width) = (x - x0, x1 - x, x1 - x0);
+    let (distance, width) = (x - x0, x1 - x0);
     let (is_bounded, is_step) = (width.is_finite(), width.equal(0.0));
     // The branches that are not selected must have finite derivatives.
     let divisor = is_bounded.select(is_step.select(1.0, width), 1.0);
     let bounded = distance / divisor;
     // NaN remains NaN.
     let bounded = is_step.select(distance * 0.0, bounded);
-    is_bounded.select(bounded, part_of_unbounded_interval(distance, rest))
+    is_bounded.select(bounded, part_of_unbounded_interval(x, x0, x1))
 }
 
-/// Returns the position between the ends of an interval with an infinite or undefined end, for the
-/// distances from both ends. Points at a finite distance from an end have the position of this end,
-/// and points between two infinite ends are in the middle. The position is NaN if an end is, except
-/// at the other end.
-fn part_of_unbounded_interval<'f>(distance: Term<'f>, rest: Term<'f>) -> Term<'f> {
+/// Returns the position of `x` in an interval with an infinite or NaN end. A point at an end has the
+/// position of this end. Another point at a finite distance from an end has the position of this
+/// end too, a point between two infinite ends is in the middle, and a point next to a NaN has the
+/// position NaN.
+fn part_of_unbounded_interval<'f>(x: Term<'f>, x0: Term<'f>, x1: Term<'f>) -> Term<'f> {
+    let (distance, rest) = (x - x0, x1 - x);
     let (is_infinite, is_rest_infinite) = (distance.is_infinity(), rest.is_infinity());
     let far = is_rest_infinite.select(0.5, rest * 0.0 + 1.0);
-    // Without an infinite end, one of the distances is NaN.
-    let inside = is_rest_infinite.select(distance * 0.0, distance + rest);
-    let (is_start, is_end) = (distance.equal(0.0), rest.equal(0.0));
-    let close = is_start.select(0.0, is_end.select(1.0, inside));
-    is_infinite.select(far, close)
+    // Without an infinite distance, one of the distances is NaN.
+    let close = is_rest_infinite.select(distance * 0.0, distance + rest);
+    let inside = is_infinite.select(far, close);
+    // The distance between equal infinities is NaN, so the points are compared.
+    x.equal(x0).select(0.0, x.equal(x1).select(1.0, inside))
 }
 
 /// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
