@@ -281,3 +281,10 @@ def test_lists_keep_names_and_vectorized_axes():
     rows = nx.add([named, [3, 4]], 1)
     assert list(rows.names) == [None, "a"]
     assert rows.tolist() == [[2, 3], [4, 5]]
+
+
+def test_named_elements_of_lists_are_checked_before_they_are_written():
+    named = nx.tensor([1j, 2j], names=["a"])
+    with pytest.raises(nx.DTypeError, match="a complex number cannot become an element"):
+        nx.zeros((1, 2)).at[:].set([named])
+    assert nx.zeros((1, 2)).at[:].set([nx.real(named)]).tolist() == [[0.0, 0.0]]

@@ -44,7 +44,7 @@ pub(crate) struct Nested {
     /// The promoted dtype of the arrays.
     dtype: Option<DType>,
     /// True if a tensor has axis names or vectorized axes. Elements from there on were not read.
-    is_labelled: bool,
+    has_named_axes: bool,
 }
 
 impl Nested {
@@ -67,8 +67,13 @@ impl Nested {
     }
 
     /// The Python scalars.
-    fn scalars(&self) -> &[Number] {
+    pub(crate) fn scalars(&self) -> &[Number] {
         if self.has_arrays() { &self.scalars } else { &self.numbers }
+    }
+
+    /// True if the list contains tensors with axis names or vectorized axes, whose elements are not read.
+    pub(crate) fn has_named_axes(&self) -> bool {
+        self.has_named_axes
     }
 
     /// True if the list contains arrays.
@@ -83,7 +88,7 @@ impl Nested {
 
     /// A tensor of `lists`, from which the elements were read.
     pub(crate) fn tensor_of(&self, lists: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
-        if self.is_labelled { stack(lists, dtype) } else { self.tensor(dtype) }
+        if self.has_named_axes { stack(lists, dtype) } else { self.tensor(dtype) }
     }
 
     /// A tensor of the scalars; each scalar is rounded once.
@@ -117,7 +122,7 @@ impl Nested {
             return Ok(());
         }
         match number_of(value)? {
-            Some(_) if depth != self.dims.len() && !self.is_labelled => {
+            Some(_) if depth != self.dims.len() && !self.has_named_axes => {
                 Err(argument_error("tensor", UNEQUAL_DEPTHS))
             }
             Some(number) => {
@@ -147,7 +152,7 @@ impl Nested {
     /// Starts a list, or an axis of an array, at a depth.
     fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
         match self.dims.get(depth) {
-            _ if self.is_labelled => {}
+            _ if self.has_named_axes => {}
             None if self.is_empty() && !self.has_empty_rows() => self.dims.push(length),
             Some(&expected) if expected == length => {}
             Some(&expected) => {
@@ -176,8 +181,8 @@ impl Nested {
             self.scalars.clone_from(&self.numbers);
         }
         self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
-        self.is_labelled |= tensor.names().is_some() || !tensor.vectors().is_empty();
-        if self.is_labelled {
+        self.has_named_axes |= tensor.names().is_some() || !tensor.vectors().is_empty();
+        if self.has_named_axes {
             return Ok(());
         }
         let host = match tensor.data() {

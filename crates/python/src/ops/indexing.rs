@@ -258,9 +258,19 @@ fn update_by_mask(
 /// once, to that dtype.
 fn value_to_write(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
-        let list = Nested::of(value)?.into_numbers()?;
+        let list = Nested::of(value)?;
+        if list.has_named_axes() {
+            // The update converts tensors with named or vectorized axes like a single tensor.
+            fit_elements(list.scalars(), dtype)?;
+            let own = list.dtype()?;
+            if own.is_complex() {
+                refuse_complex(dtype)?;
+            }
+            return list.tensor_of(value, own);
+        }
+        let list = list.into_numbers()?;
         fit_elements(list.numbers(), dtype)?;
-        return list.tensor_of(value, dtype);
+        return list.tensor(dtype);
     }
     match Value::of(value, "index")? {
         Value::Number(number) => {
