@@ -60,7 +60,6 @@ impl Graph {
             let (ones, old) = (graph.as_type(wins, dtype)?, graph.as_type(stays, dtype)?);
             let count = graph.indexed_add(old, indices, ones, None)?;
             let share = graph.divide(dy, count)?;
-            let share_there = graph.gather(share, indices, None)?;
             let zero = graph.scalar_constant(Scalar::UInt(0), dtype)?;
             let nan = graph.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
             let one = graph.scalar_constant(Scalar::UInt(1), dtype)?;
@@ -68,10 +67,14 @@ impl Graph {
             let factor = graph.select(becomes_nan, nan, one)?;
             let undefined = graph.multiply(dy, factor)?;
             let undefined = graph.select(becomes_nan, undefined, zero)?;
-            let undefined_there = graph.gather(undefined, indices, None)?;
-            let undefined_there = graph.select(is_inside, undefined_there, zero)?;
+            // No update equals an extremum that is NaN.
+            let part = graph.select(y_is_nan, undefined, share)?;
+            let part = graph.gather(part, indices, None)?;
+            let there_is_nan = graph.is_nan(there)?;
+            let becomes_nan = graph.logical_and(there_is_nan, is_inside)?;
+            let receives = graph.logical_or(wins, becomes_nan)?;
             let dx = graph.select(stays, share, undefined)?;
-            Ok::<_, crate::Error>(vec![dx, graph.select(wins, share_there, undefined_there)?])
+            Ok::<_, crate::Error>(vec![dx, graph.select(receives, part, zero)?])
         })?;
         Ok(outputs[0])
     }
@@ -111,26 +114,20 @@ impl Graph {
         let next = self.concatenate(&[next, one], 0)?;
         let is_last = self.not_equal(places, next)?;
         let old = self.take(x, places, 0)?;
-        // Ignored updates must not multiply an infinity by their zero cotangent.
-        let neutral = self.neutral_for(op, old)?;
-        let old = self.select(is_last, old, neutral)?;
-        let neutral = self.neutral_for(op, value)?;
-        let value = self.select(is_last, value, neutral)?;
+        let (old, value) = match op {
+            // The zero cotangent of an ignored update must not multiply an infinity.
+            Combine::Multiply => {
+                let (one, unit) = (self.one_like(old)?, self.one_like(value)?);
+                (self.select(is_last, old, one)?, self.select(is_last, value, unit)?)
+            }
+            Combine::Max | Combine::Min => (old, value),
+        };
         let new = self.binary(op.binary(), old, value)?;
         let new = self.as_type(new, self.dtype(x))?;
         // Other updates have an index that is out of range, so they are ignored.
         let target = self.select(is_last, places, nowhere)?;
         let target = self.new_axis(target, -1, None)?;
         self.make(Op::IndexedPut([0].into()), &[x, target, new])
-    }
-
-    /// Returns an operand that leaves `values` unchanged. The operand of an extremum is `values`
-    /// itself, because its derivative would be shared with a constant of equal value.
-    fn neutral_for(&mut self, op: Combine, values: ExprId) -> Result<ExprId> {
-        match op {
-            Combine::Multiply => self.one_like(values),
-            Combine::Max | Combine::Min => Ok(values),
-        }
     }
 
     /// Combines each entry along the first axis with all earlier entries of equal index, for sorted
@@ -174,7 +171,10 @@ impl Graph {
             let same = graph.broadcast(same, shape, Some(&[0]))?;
             // The other operand is replaced, not the result: a zero cotangent times an infinity of
             // another index would be NaN.
-            let neutral = graph.neutral_for(op, values)?;
+            let neutral = match op {
+                Combine::Multiply => graph.one_like(values)?,
+                Combine::Max | Combine::Min => values,
+            };
             let earlier = graph.select(same, earlier, neutral)?;
             let combined = graph.binary(op.binary(), earlier, values)?;
             let combined = graph.as_type(combined, graph.dtype(values))?;
