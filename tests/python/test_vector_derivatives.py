@@ -244,3 +244,13 @@ def test_names_of_vectorized_axes_are_distinct():
     message = 'call: values: must not have the vectorized axis "v", which result 0 adds'
     with pytest.raises(nx.ArgumentError, match=message):
         nx.jit(lambda x: nx.expr.call(adds, x))(values)
+
+
+@pytest.mark.parametrize("jacobian", [nx.jacrev, nx.jacfwd])
+def test_jacobians_of_a_constant_state_of_a_loop_are_zero(jacobian):
+    def second(x):
+        start = (nx.tensor(1.0), nx.tensor(1.0))
+        return nx.fori(0, 3, lambda _, state: (state[0] * x, state[1] * 2.0), start)[1]
+
+    x = nx.vectorize(nx.tensor([1.0, 2.0, 3.0]), "v")
+    assert nx.devectorize(jacobian(second)(x)).tolist() == [0.0, 0.0, 0.0]

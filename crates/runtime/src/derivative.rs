@@ -391,19 +391,19 @@ impl Differentiable {
 
     /// The results as callers see them.
     fn result_slots(&self) -> Vec<Slot> {
-        let types = self.program.output_types().take(self.sides.outputs);
+        let count = self.sides.outputs;
+        let lacks_axes = |vectors: &VectorAxes| !self.vectors.without_all(vectors).is_empty();
+        let dependent = self.outputs.iter().take(count).any(lacks_axes).then(|| {
+            let inputs = 0..self.program.inputs().len();
+            let is_value: Vec<bool> = inputs.map(|input| input < self.sides.inputs).collect();
+            self.program.dependent_outputs(&is_value)
+        });
+        let types = self.program.output_types().take(count);
         let slots = types.zip(&self.outputs).enumerate().map(|(at, (ty, vectors))| {
-            let lacks_axes = !self.vectors.without_all(vectors).is_empty();
-            Slot { is_constant: lacks_axes && !self.depends(at), ..Slot::new(ty, vectors) }
+            let depends = dependent.as_ref().is_none_or(|dependent| dependent[at]);
+            Slot { is_constant: lacks_axes(vectors) && !depends, ..Slot::new(ty, vectors) }
         });
         slots.collect()
-    }
-
-    /// Returns whether an output depends on the values.
-    fn depends(&self, output: usize) -> bool {
-        let needed = self.program.graph().reachable(&[self.program.outputs()[output]]);
-        let values = &self.program.parameters()[..self.sides.inputs];
-        values.iter().any(|&value| needed.contains(value))
     }
 
     fn expr(&self, id: ExprId, vectors: &VectorAxes) -> RawExpr {
