@@ -55,6 +55,7 @@ fn calls_of_python_functions_without_results_are_dropped() {
     for target in [
         "xla_ffi_python_cpu_callback",
         "xla_ffi_partitioned_python_cpu_callback",
+        "xla_ffi_partitioned_python_gpu_callback",
         "xla_ffi_python_gpu_callback",
         "xla_python_cpu_callback",
         "xla_python_gpu_callback",

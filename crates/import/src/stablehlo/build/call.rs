@@ -15,10 +15,11 @@ const ANNOTATIONS: [&str; 6] = [
 ];
 
 /// The calls of functions of Python, which only the process that traced the module can run.
-const CALLBACKS: [&str; 5] = [
+const CALLBACKS: [&str; 6] = [
     "xla_ffi_python_cpu_callback",
-    "xla_ffi_partitioned_python_cpu_callback",
     "xla_ffi_python_gpu_callback",
+    "xla_ffi_partitioned_python_cpu_callback",
+    "xla_ffi_partitioned_python_gpu_callback",
     "xla_python_cpu_callback",
     "xla_python_gpu_callback",
 ];
