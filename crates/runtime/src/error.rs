@@ -503,7 +503,12 @@ fn class_of_fault(fault: &Fault) -> ErrorClass {
     match fault {
         Fault::OutOfMemory { .. } | Fault::TooLarge { .. } => ErrorClass::Memory,
         Fault::Feature { .. } => ErrorClass::Options,
-        Fault::Tensor(error) if matches!(**error, TensorError::OutOfMemory { .. }) => {
+        Fault::Tensor(error)
+            if matches!(
+                **error,
+                TensorError::OutOfMemory { .. } | TensorError::TooLarge { .. }
+            ) =>
+        {
             ErrorClass::Memory
         }
         _ => ErrorClass::Runtime,
