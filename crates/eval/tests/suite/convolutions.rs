@@ -87,32 +87,33 @@ impl Case {
         let [input, kernel] = operands.each_ref().map(|x| x.as_slice::<f32>().unwrap());
         let expected = self.direct_convolution(input, kernel);
         for dtype in [DType::F32, DType::F64, DType::C64, DType::S32, DType::S64] {
-            for exchanges in [false, true] {
+            for exchanges in [[false; 2], [true; 2], [true, false], [false, true]] {
                 let operands = operands.each_ref().map(|x| x.cast(dtype));
                 let found = self.run(operands, exchanges).cast(DType::F32);
                 let is_exact = found.as_slice::<f32>().unwrap() == expected;
-                assert!(is_exact, "{dtype}, exchanged axes: {exchanges}: {self:?}");
+                assert!(is_exact, "{dtype}, exchanged axes: {exchanges:?}: {self:?}");
             }
         }
     }
 
-    /// The result for operands in canonical layout. If `exchanges`, the convolution reads a kernel and writes a result
-    /// whose first two axes are exchanged.
-    fn run(&self, operands: [HostTensor; 2], exchanges: bool) -> HostTensor {
-        let order: &[i64] = if exchanges { &[1, 0, 2, 3] } else { &[0, 1, 2, 3] };
+    /// The result for operands in canonical layout. `exchanges` says whether the first two axes of the kernel that the
+    /// convolution reads, and of the result that it writes, are exchanged.
+    fn run(&self, operands: [HostTensor; 2], exchanges: [bool; 2]) -> HostTensor {
+        let order = |exchanges| if exchanges { [1, 0, 2, 3] } else { [0, 1, 2, 3] };
+        let [kernel_order, result_order] = exchanges.map(order);
         let options = ConvOptions {
             strides: Some(vec![self.stride; 2]),
             padding: WindowPadding::Explicit(vec![self.padding; 2]),
             kernel_dilation: Some(vec![self.dilation; 2]),
             feature_groups: self.groups,
-            kernel_permutation: Some(order.to_vec()),
-            output_permutation: Some(order.to_vec()),
+            kernel_permutation: Some(kernel_order.to_vec()),
+            output_permutation: Some(result_order.to_vec()),
             ..ConvOptions::default()
         };
         evaluate_op(&operands, |graph, x| {
-            let kernel = graph.transpose(x[1], Some(order))?;
+            let kernel = graph.transpose(x[1], Some(&kernel_order))?;
             let result = graph.conv(x[0], kernel, &options)?;
-            graph.transpose(result, Some(order))
+            graph.transpose(result, Some(&result_order))
         })
     }
 }
@@ -199,7 +200,7 @@ fn infinite_elements_do_not_affect_other_results() {
         let shapes = case.operands().map(|x| x.shape().clone());
         let [input, kernel] =
             [0, 1].map(|at| HostTensor::from_slice(&operands[at], &shapes[at][..]).unwrap());
-        let found = case.run([input, kernel], false);
+        let found = case.run([input, kernel], [false; 2]);
         assert_eq!(found.as_slice::<f32>().unwrap(), expected);
     }
 }

@@ -246,6 +246,16 @@ fn conv_arguments_are_checked() {
         conv("f32[1][1][3]", "f32[1][1][2]", &dilation),
         "conv: kernel_dilation: must be at least 1; got 0 for axis 0"
     );
+    for (argument, options) in [
+        ("strides", ConvOptions { strides: Some(vec![1 << 63]), ..plain.clone() }),
+        ("input_dilation", ConvOptions { input_dilation: Some(vec![1 << 63]), ..plain.clone() }),
+        ("kernel_dilation", ConvOptions { kernel_dilation: Some(vec![1 << 63]), ..plain.clone() }),
+    ] {
+        assert_eq!(
+            conv("f32[1][1][1]", "f32[1][1][1]", &options),
+            format!("conv: {argument}: must be less than 2^63; got 9223372036854775808 for axis 0")
+        );
+    }
     let short = ConvOptions { input_permutation: Some(vec![0, 1]), ..plain.clone() };
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &short),

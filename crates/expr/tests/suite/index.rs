@@ -33,6 +33,10 @@ fn slices() {
         slice("f32[6]", &[0], &[1], Some(&[0])),
         "slice: strides: must be at least 1; got 0 for axis 0"
     );
+    assert_eq!(
+        slice("f32[6]", &[0], &[1], Some(&[usize::MAX])),
+        "slice: strides: must be less than 2^63; got 18446744073709551615 for axis 0"
+    );
 }
 
 #[test]

@@ -155,6 +155,8 @@ fn pad_sizes() {
     assert_eq!(pad("f32[0]", Padding { low: 2, high: 0, interior: 5 }), "f32[2]");
     assert_eq!(pad("f32[3]", Padding { low: -3, ..Padding::NONE }), "f32[0]");
     assert_eq!(pad("s32[3]", Padding::NONE), "f32[3]");
+    let too_large = pad("f32[1]", Padding { interior: 1 << 63, ..Padding::NONE });
+    assert!(too_large.starts_with("pad: padding: must leave a valid size; got "), "{too_large}");
     assert_eq!(
         pad("f32[3]", Padding { low: -2, high: -2, interior: 0 }),
         "pad: padding: must leave a valid size; got (-2, -2) for axis 0 of f32[3]"

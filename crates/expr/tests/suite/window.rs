@@ -90,6 +90,11 @@ fn option_lengths_are_checked() {
         window_sums("f32[2]", &[1], &dilations),
         "window_sum: dilations: must be at least 1; got 0 for axis 0"
     );
+    let too_large = WindowOptions { strides: Some(vec![1 << 63]), ..valid.clone() };
+    assert_eq!(
+        window_sums("f32[2]", &[1], &too_large),
+        "window_sum: strides: must be less than 2^63; got 9223372036854775808 for axis 0"
+    );
     let cancels =
         WindowOptions { padding: explicit_padding(&[(i64::MIN, i64::MAX)]), ..valid.clone() };
     assert_eq!(

@@ -200,7 +200,7 @@ impl Geometry {
                 let sizes = Sizes { batches: 1, rows: batch, inner, columns: outputs };
                 Factors { sizes, left: images, right: kernel }
             })
-        } else if self.kernel_size == 1 && (batch == 1 || !self.channels_first()) {
+        } else if self.kernel_size == 1 && !self.channels_first() {
             let sizes = Sizes { batches: batch, rows: outputs, inner, columns: self.out_size };
             let images = Factor { elements: input, inner_first: true };
             Some(Factors { sizes, left: kernel, right: images })
