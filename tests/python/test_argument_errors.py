@@ -313,6 +313,9 @@ INVALID_CALLS = {
     "adam: state: must have one entry": lambda: nx.optim.adam(0.1).update(nx.ones(2), None),
     "adam: b1: must be at least 0": lambda: nx.optim.adam(0.1, b1=2.0),
     "sgd: momentum: must be at least 0": lambda: nx.optim.sgd(0.1, momentum=2.0),
+    "clip: operand: expected a real dtype": lambda: nx.optim.sgd(
+        lambda count: nx.clip(count * 1j, 0, 1)
+    ).update(nx.ones(2), nx.optim.sgd(lambda count: count).init(nx.ones(2))),
     "rmsprop: momentum: must be at least 0": lambda: nx.optim.rmsprop(0.1, momentum=2.0),
     "adafactor: weight_decay_rate: must not": lambda: nx.optim.adafactor(weight_decay_rate=-1),
     "adafactor: clipping_threshold: must": lambda: nx.optim.adafactor(clipping_threshold=-1),

@@ -257,7 +257,7 @@ STATEFUL = {
     "scale_by_lbfgs": optim.scale_by_lbfgs(),
     "scale_by_factored_rms": optim.scale_by_factored_rms(),
     "scale_by_muon": optim.scale_by_muon(),
-    "chain": optim.adam(0.1),
+    "chain": optim.chain(optim.scale_by_adam(), optim.scale(-0.1)),
 }
 
 

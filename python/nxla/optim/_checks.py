@@ -118,8 +118,8 @@ def check_state(function: str, kind: type[Any], state: Any) -> None:
         )
 
 
-def names_own_errors(renamed: dict[str, str] | None = None) -> Callable[[F], F]:
-    """Return a decorator of an optimizer: errors of its transformations name the optimizer.
+def rename_errors(renamed: dict[str, str] | None = None) -> Callable[[F], F]:
+    """Return a decorator that replaces transformations in errors by the name of the optimizer.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def names_own_errors(renamed: dict[str, str] | None = None) -> Callable[[F], F]:
                     return function(*args, **kwargs)
                 except NxlaError as error:
                     message = _own_message(optimizer.__name__, str(error), renamed or {})
-                    if message is None:
-                        raise
-                    raise type(error)(message) from None
+                    if message is not None:
+                        error.args = (message,)
+                    raise
 
             return call
 
@@ -153,12 +153,17 @@ def names_own_errors(renamed: dict[str, str] | None = None) -> Callable[[F], F]:
 
 
 def _own_message(optimizer: str, message: str, renamed: dict[str, str]) -> str | None:
-    """Return an error of a transformation as an error of the optimizer; None for other errors."""
-    from nxla import optim
-
+    """Return the message of a transformation as one of the optimizer; None for other messages."""
     part, _, rest = message.partition(": ")
-    if part == optimizer or part not in optim.__all__:
-        return None
-    argument, _, requirement = rest.partition(": ")
-    own = renamed.get(f"{part}: {argument}", argument)
+    argument, separator, requirement = rest.partition(": ")
+    own = renamed.get(f"{part}: {argument}")
+    if own is None:
+        # A schedule can raise errors of functions of tensors, such as `clip`.
+        if not (separator and (part.startswith("scale_by_") or part in _TRANSFORMATIONS)):
+            return None
+        own = argument
     return f"{optimizer}: {own}: {requirement}"
+
+
+#: The transformations in optimizers, besides those whose names begin with ``scale_by_``.
+_TRANSFORMATIONS = ("add_decayed_weights", "adamw", "chain", "clip_by_block_rms")

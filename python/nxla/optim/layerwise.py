@@ -13,8 +13,8 @@ from nxla.ops.create import full_like
 from nxla.optim._checks import (
     check_shapes,
     check_state,
-    names_own_errors,
     read_mask,
+    rename_errors,
     require_params,
 )
 from nxla.optim.optimizers import adamw
@@ -111,7 +111,7 @@ def scale_by_trust_ratio(
     return _stateless(update)
 
 
-@names_own_errors()
+@rename_errors()
 def lamb(
     learning_rate: float | Schedule,
     b1: float = 0.9,
@@ -291,7 +291,7 @@ def scale_by_param_block_rms(min_scale: float = 1e-3) -> GradientTransformation:
     return _stateless(update)
 
 
-@names_own_errors(
+@rename_errors(
     {
         "add_decayed_weights: mask": "weight_decay_mask",
         "add_decayed_weights: weight_decay": "weight_decay_rate",
@@ -429,7 +429,7 @@ def scale_by_muon(
     )
 
 
-@names_own_errors(
+@rename_errors(
     {
         "adamw: b1": "adam_b1",
         "adamw: b2": "adam_b2",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _hints
-from nxla.optim._checks import names_own_errors
+from nxla.optim._checks import rename_errors
 from nxla.optim.transforms import (
     GradientTransformation,
     add_decayed_weights,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nxla.optim.schedules import Schedule
 
 
-@names_own_errors({"trace: decay": "momentum"})
+@rename_errors({"trace: decay": "momentum"})
 def sgd(
     learning_rate: float | Schedule, momentum: float | None = None, nesterov: bool = False
 ) -> GradientTransformation:
@@ -57,7 +57,7 @@ def sgd(
     return chain(own, scale_by_learning_rate(learning_rate))
 
 
-@names_own_errors()
+@rename_errors()
 def adam(
     learning_rate: float | Schedule,
     b1: float = 0.9,
@@ -104,7 +104,7 @@ def adam(
     return chain(own, scale_by_learning_rate(learning_rate))
 
 
-@names_own_errors()
+@rename_errors()
 def adamw(
     learning_rate: float | Schedule,
     b1: float = 0.9,
@@ -146,7 +146,7 @@ def adamw(
     )
 
 
-@names_own_errors()
+@rename_errors()
 def lion(
     learning_rate: float | Schedule,
     b1: float = 0.9,
@@ -186,7 +186,7 @@ def lion(
     )
 
 
-@names_own_errors()
+@rename_errors()
 def adagrad(
     learning_rate: float | Schedule, initial_accumulator_value: float = 0.1, eps: float = 1e-7
 ) -> GradientTransformation:
@@ -220,7 +220,7 @@ def adagrad(
     return chain(own, scale_by_learning_rate(learning_rate))
 
 
-@names_own_errors({"trace: decay": "momentum"})
+@rename_errors({"trace: decay": "momentum"})
 def rmsprop(
     learning_rate: float | Schedule,
     decay: float = 0.9,

@@ -11,7 +11,7 @@ from nxla.errors import ArgumentError, DTypeError
 from nxla.gradients import value_and_grad
 from nxla.ops.create import zeros
 from nxla.ops.loops import while_loop
-from nxla.optim._checks import check_shapes, check_state, names_own_errors, require_params
+from nxla.optim._checks import check_shapes, check_state, rename_errors, require_params
 from nxla.optim.transforms import (
     GradientTransformation,
     _map_state,
@@ -207,7 +207,7 @@ def _line_search(
     return _core.where(done, length, low)
 
 
-@names_own_errors()
+@rename_errors()
 def lbfgs(
     learning_rate: float | Schedule | None = None,
     memory_size: int = 10,
