@@ -253,18 +253,23 @@ def whole_part(x: Tensor, /) -> int:
 
 
 def floor_of(x: Tensor, /) -> int:
-    """Return the largest int of at most the only element: ``math.floor(x)``."""
-    return int(x) if _is_whole(x) else math.floor(float(x))
+    """Return the only element rounded down: ``math.floor(x)``."""
+    return int(x) if _has_integer_dtype(x) else math.floor(float(x))
 
 
 def ceil_of(x: Tensor, /) -> int:
-    """Return the smallest int of at least the only element: ``math.ceil(x)``."""
-    return int(x) if _is_whole(x) else math.ceil(float(x))
+    """Return the only element rounded up: ``math.ceil(x)``."""
+    return int(x) if _has_integer_dtype(x) else math.ceil(float(x))
 
 
-def _is_whole(x: Tensor) -> bool:
-    """Return whether all elements are integers, which a float may not represent."""
+def _has_integer_dtype(x: Tensor) -> bool:
+    """Return whether the elements are integers or booleans. A float may not represent them."""
     return x.dtype.kind in ("signed", "unsigned", "pred")
+
+
+def raw_data(x: Tensor, /) -> bytes:
+    """Return the elements as bytes: ``bytes(x)``."""
+    return nx.to_binary(x)
 
 
 def jax_array(x: Tensor, /) -> Any:
@@ -300,7 +305,7 @@ _hints.install(globals())
 #: Methods by name.
 METHODS: dict[str, Callable[..., Any]] = {
     "__array_namespace__": namespace,
-    "__bytes__": nx.to_binary,
+    "__bytes__": raw_data,
     "__ceil__": ceil_of,
     "__copy__": copy,
     "__deepcopy__": deep_copy,

@@ -738,8 +738,8 @@ def _part(value: Any, spec: Sharding) -> Tensor:
     for axis, _ in x.vectorized_axes:
         if axis in places:
             raise ArgumentError(
-                f"shard_map: in_specs: must not name {axis!r}, along which the argument varies "
-                "already, because another shard_map around this one divides it along the mesh axis"
+                f"shard_map: in_specs: must not name {axis!r}, a vectorized axis of the argument; "
+                "an outer shard_map over this mesh axis adds it, and so does nx.vectorize"
             )
     order = [*places.values(), *(at for at in range(len(shape)) if at not in places.values())]
     parts = _core.permute_dims(_core.reshape(x, shape, names=names), order)

@@ -390,7 +390,7 @@ def test_mismatched_specs_raise(mesh):
 def test_nested_shard_maps_over_one_axis_raise(mesh):
     rows = mesh.sharding("data")
     inner = nx.shard_map(lambda x: x * 2, mesh, rows, rows)
-    message = "^shard_map: in_specs: must not name 'data', along which the argument varies already"
+    message = "^shard_map: in_specs: must not name 'data', a vectorized axis of the argument"
     for outer in (lambda x: inner(x), nx.jit(lambda x: inner(x), on_conflict="reuse")):
         with pytest.raises(nx.ArgumentError, match=message):
             nx.shard_map(outer, mesh, rows, rows)(X)

@@ -64,21 +64,3 @@ def test_convolutions_with_large_strides_and_dilations(compiler, step):
     np.testing.assert_array_equal(np.asarray(f(x, point)), x)
     f = nx.jit(lambda x, kernel: nx.conv(x, kernel, input_dilation=step), compiler=compiler)
     assert f(x[:, :, :1, :1], point).tolist() == [[[[1.0]]]]
-
-
-@pytest.mark.parametrize("step", [2**63, 2**64 - 1])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x, step: nx.window_sum(x, 1, strides=step),
-        lambda x, step: nx.window_max(x, 1, dilations=step),
-        lambda x, step: nx.window_scatter_max(x, [[5.0]], 0.0, (2, 2), strides=step),
-        lambda x, step: nx.conv(x[None, None], nx.ones((1, 1, 1, 1)), strides=step),
-        lambda x, step: nx.conv(x[None, None], nx.ones((1, 1, 1, 1)), kernel_dilation=step),
-        lambda x, step: nx.conv(x[None, None], nx.ones((1, 1, 1, 1)), input_dilation=step),
-        lambda x, step: nx.pad(x[:1, :1], 0, [(0, 0, step)] * 2),
-    ],
-)
-def test_steps_that_need_64_bits_without_a_sign_are_errors(call, step):
-    with pytest.raises(nx.ArgumentError, match=r"must be less than 2\^63|must leave a valid size"):
-        call(nx.tensor(X), step)

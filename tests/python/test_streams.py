@@ -384,7 +384,7 @@ def test_partial_batch_policies(compiler):
 
     rows = np.arange(20, dtype="f4").reshape(10, 2)
     batches = [{"x": rows[i : i + 4], "y": np.arange(4)[: 10 - i].astype("i4")} for i in (0, 4, 8)]
-    with pytest.raises(nx.ArgumentError, match="expected f32"):
+    with pytest.raises(nx.ArgumentError, match="must be f32"):
         list(start().over(batches))
     with pytest.raises(nx.ArgumentError, match="partial: must be"):
         start().over(batches, partial="skip")

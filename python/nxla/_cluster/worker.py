@@ -20,6 +20,7 @@ __all__ = [
     "unpickle_tensor",
 ]
 
+
 def pickle_tensor(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
     """Return the arguments of `tensor_from_bytes` for a tensor; its memory comes first."""
     parts: tuple[Any, ...] = tensor.__reduce_ex__(protocol)[1]

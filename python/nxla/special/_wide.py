@@ -37,28 +37,31 @@ def custom_rule(function: Callable[..., Tensor]) -> Ruled:
 def with_slopes(
     function: Callable[..., Tensor], *slopes: Callable[..., Tensor]
 ) -> Callable[..., Tensor]:
-    """Return a function with a derivative in each argument, which is a function of all arguments.
+    """Return a function whose derivative in argument ``i`` is ``slopes[i](*operands)``.
 
-    Each derivative is a rule of one argument. One rule of all arguments would multiply the tangent
-    0 of a constant by a slope that may be infinite.
+    Each argument has its own rule: a single rule of all arguments would multiply the zero tangent
+    of a constant by a slope that may be infinite.
     """
 
     def call(*operands: Tensor) -> Tensor:
         total = _core.stop_grad(function(*operands))
         for operand, slope in zip(operands, slopes, strict=True):
-            total = total + _zero_of_slope(operand, slope, operands)
+            total = total + _zeros_with_slope(operand, slope, operands)
         return total
 
     return call
 
 
-def _zero_of_slope(x: Tensor, slope: Callable[..., Tensor], operands: tuple[Tensor, ...]) -> Tensor:
+def _zeros_with_slope(
+    x: Tensor, slope: Callable[..., Tensor], operands: tuple[Tensor, ...]
+) -> Tensor:
     """Return zeros whose derivative in `x` is a function of all operands."""
 
     def rule(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:  # noqa: ARG001
         return tangents[0] * slope(*operands)
 
-    zero = custom_rule(lambda x: _core.full(x.shape, 0.0, x.dtype))
+    # -0.0 is the neutral element of addition: 0.0 would change the sign of a result -0.0.
+    zero = custom_rule(lambda x: _core.full(x.shape, -0.0, x.dtype))
     zero.defjvp(rule)
     return zero(x)
 

@@ -39,10 +39,10 @@ _SMALL_BETA = 5e-3
 #: The parameter from which Temme's expansion has full precision. The number of steps of the series
 #: and the fraction grows with the square root of the parameter; it is below 1000 here.
 _LARGE_GAMMA = 1e4
-#: The argument from which the upper function of a parameter below `_LARGE_GAMMA` underflows.
+#: From this argument on, the upper function underflows if the parameter is below `_LARGE_GAMMA`.
 _FAR_GAMMA = 1e6
 #: The number of iterations after which an element that has not converged is NaN. The fraction of
-#: the beta function needs more iterations if both parameters exceed about 1e12.
+#: the beta function needs more iterations if both parameters exceed about 1e13.
 _MAX_ITERATIONS = 100_000
 #: The values of ``(x - a) / a`` beyond which one of the functions of large `a` underflows.
 _LARGE_RANGE = (-0.4, 0.5)
@@ -563,9 +563,10 @@ def _beta_edges(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     # The distribution concentrates at 1 for infinite `a` and at 0 for infinite `b`.
     at_zero = at_zero | (is_between & _core.isinf(a) & _core.isfinite(b))
     at_one = at_one | (is_between & _core.isinf(b) & _core.isfinite(a))
-    # The distribution of finite parameters whose sum overflows concentrates at its mean.
-    is_huge, mean = is_between & _core.isfinite(a) & _core.isfinite(b), 1.0 / (1.0 + b / a)
-    at_zero, at_one = at_zero | (is_huge & (x < mean)), at_one | (is_huge & (x > mean))
+    # Outside of the range of the fraction, the sum of finite parameters overflows. The distribution
+    # then concentrates at its mean.
+    is_finite, mean = is_between & _core.isfinite(a) & _core.isfinite(b), 1.0 / (1.0 + b / a)
+    at_zero, at_one = at_zero | (is_finite & (x < mean)), at_one | (is_finite & (x > mean))
     edge = _core.where(at_zero, 0.0, _core.where(at_one, 1.0, math.nan))
     return _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
 
@@ -649,7 +650,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to `x`, divided by the integral
     to 1: the distribution function of the beta distribution. Small values are computed without
     cancellation. If one parameter is infinite, the result is the limit. If both parameters exceed
-    about 1e12 and `x` is near the mean ``a / (a + b)``, the result is NaN.
+    about 1e13 and `x` is near the mean ``a / (a + b)``, the result is NaN.
 
     Parameters
     ----------
