@@ -132,7 +132,7 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self::checked("Expr::new", trace, id, VectorAxes::NONE)
+        Self::from_node("Expr::new", trace, id, VectorAxes::NONE)
     }
 
     /// Creates an expression for the node `id` of a trace whose leading axes are vectorized. The trace
@@ -152,11 +152,11 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
-        Self::checked("Expr::with_vectors", trace, id, vectors)
+        Self::from_node("Expr::with_vectors", trace, id, vectors)
     }
 
     #[track_caller]
-    fn checked(function: &str, trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
+    fn from_node(function: &str, trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         // Operations reject the expressions of a finished trace, which has no graph.
         let invalid = trace.read(|graph| {
             if id.index() >= graph.len() {

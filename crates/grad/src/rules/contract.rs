@@ -136,12 +136,12 @@ impl Operand {
 
     /// Exchanges the roles of the batch and channel axes, or of the axes of output and input
     /// channels.
-    fn exchanged(self) -> Self {
+    fn exchange_roles(self) -> Self {
         Self { axes: exchange(&self.axes), ..self }
     }
 
     /// Reverses the spatial axes.
-    fn reversed(self, graph: &mut Graph) -> Result<Self> {
+    fn reverse_axes(self, graph: &mut Graph) -> Result<Self> {
         let mut axes: Vec<usize> = self.axes[2..].to_vec();
         axes.sort_unstable();
         Ok(Self { id: graph.make(Op::Reverse(axes.into()), &[self.id])?, ..self })
@@ -213,12 +213,12 @@ impl Canonical<'_> {
             for Spatial { low, high, .. } in &mut spatial {
                 std::mem::swap(low, high);
             }
-            (dy.reversed(graph)?, kernel)
+            (dy.reverse_axes(graph)?, kernel)
         } else {
-            (dy, kernel.reversed(graph)?)
+            (dy, kernel.reverse_axes(graph)?)
         };
         let kernel = if self.groups() == 1 {
-            kernel.exchanged()
+            kernel.exchange_roles()
         } else {
             self.swap_in_groups(graph, kernel)?
         };
@@ -227,7 +227,7 @@ impl Canonical<'_> {
             _ => (0..self.input.rank()).collect(),
         };
         let result = convolve(graph, dy, kernel, &spatial, (self.groups(), 1), layout)?;
-        let result = if keeps_kernel { result.reversed(graph)? } else { result };
+        let result = if keeps_kernel { result.reverse_axes(graph)? } else { result };
         self.channels_to_batch(graph, result)
     }
 
@@ -281,7 +281,7 @@ impl Canonical<'_> {
         });
         let groups = (self.attributes.batch_groups, self.attributes.feature_groups);
         let layout = exchange(&self.attributes.kernel_permutation);
-        let (input, dy) = (input.exchanged(), dy.exchanged());
+        let (input, dy) = (input.exchange_roles(), dy.exchange_roles());
         Ok(convolve(graph, input, dy, &spatial, groups, layout)?.id)
     }
 

@@ -115,7 +115,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_cumulative_sum(x; axis into Axis) one |graph| {
-        let x = widened(graph, x)?;
+        let x = widen(graph, x)?;
         graph.nan_cumulative(Cumulative::Sum, x, axis.of(graph, x)?)
     };
 
@@ -129,7 +129,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_cumulative_product(x; axis into Axis) one |graph| {
-        let x = widened(graph, x)?;
+        let x = widen(graph, x)?;
         graph.nan_cumulative(Cumulative::Product, x, axis.of(graph, x)?)
     };
 
@@ -291,6 +291,6 @@ methods! {
 }
 
 /// Converts the operand of a cumulative sum or product to the dtype that holds the results.
-fn widened(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+fn widen(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     graph.as_type(x, Cumulative::Sum.widen(graph.dtype(x)))
 }

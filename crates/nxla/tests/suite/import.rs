@@ -24,7 +24,8 @@ fn onnx_models_are_functions_of_weights_and_inputs() {
     };
     assert_eq!(constant.call(&x).unwrap()[0].to_vec::<f32>().unwrap(), [10.0, 21.0]);
     let slopes = jit(move |weights: Vec<Expr>, x: Expr| {
-        let loss = |weights: Vec<Expr>| onnx::apply(&model, &weights, &[x.clone()])[0].sum();
+        let loss =
+            |weights: Vec<Expr>| onnx::apply(&model, &weights, std::slice::from_ref(&x))[0].sum();
         grad(loss)(weights)
     });
     let slopes = slopes.call((&weights, &x)).unwrap();

@@ -640,9 +640,6 @@ fn add_rows<T: Copy, A: Copy, W: Copy>(
     }
 }
 
-/// The number of partial results that are kept: a power of two, so that they are a subtree of all pairs.
-const PARTS_AT_ONCE: usize = 4096;
-
 /// Computes partial results in parallel, and combines them pairwise, which keeps the error of long sums small.
 pub(super) fn merge_parts<A: Sum>(
     cx: Cx<'_>,
@@ -653,12 +650,13 @@ pub(super) fn merge_parts<A: Sum>(
     if count == 1 {
         return part(0);
     }
+    // A block of partial results is in memory. Its size is a power of two, which keeps the order of the pairs.
     let subtree = |first: usize| {
-        let count = PARTS_AT_ONCE.min(count - first);
+        let count = BLOCK_ELEMENTS.min(count - first);
         merge_pairwise(cx.collect(count, &|index| part(first + index)), &merge)
     };
     // A cancelled run needs no result.
-    let firsts = (0..count).step_by(PARTS_AT_ONCE);
+    let firsts = (0..count).step_by(BLOCK_ELEMENTS);
     let needed = firsts.filter(|&first| first == 0 || !cx.is_cancelled());
     merge_pairwise(needed.map(subtree).collect(), &merge)
 }

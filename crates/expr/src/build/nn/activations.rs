@@ -48,7 +48,7 @@ activations! {
     fn hard_sigmoid(x) hard_gate(x);
 
     /// Returns `x hard_sigmoid(x)`.
-    fn hard_silu(x) gated(x, 3.0, hard_gate);
+    fn hard_silu(x) gate(x, 3.0, hard_gate);
 
     /// Returns `x sigmoid(x)`.
     fn silu(x) x * x.sigmoid();
@@ -57,9 +57,9 @@ activations! {
     /// `approximate`.
     fn gelu(x, approximate: bool) {
         if approximate {
-            gated(x, TANH_LIMIT, nearly_normal)
+            gate(x, TANH_LIMIT, nearly_normal)
         } else {
-            gated(x, NORMAL_LIMIT, |x| (x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5)
+            gate(x, NORMAL_LIMIT, |x| (x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5)
         }
     };
 
@@ -168,7 +168,7 @@ fn hard_gate(x: Term<'_>) -> Term<'_> {
 
 /// Returns `x share(x)` for a share that is 0 below `-limit` and 1 above `limit`. The values and the
 /// derivatives at infinities are limits, where a product of `x` and zero would be NaN.
-fn gated<'f>(x: Term<'f>, limit: f64, share: impl FnOnce(Term<'f>) -> Term<'f>) -> Term<'f> {
+fn gate<'f>(x: Term<'f>, limit: f64, share: impl FnOnce(Term<'f>) -> Term<'f>) -> Term<'f> {
     let inner = clamp_strictly(x, Some(-limit), Some(limit));
     x.greater_equal(limit).select(x, inner * share(inner))
 }
