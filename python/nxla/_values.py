@@ -101,7 +101,7 @@ def dtype_of(op: str, argument: str, value: Any) -> DType:
 
 
 def as_dtype(op: str, value: DTypeLike, argument: str = "dtype") -> DType:
-    """Return a dtype by its name, its class of NumPy or itself."""
+    """Return a dtype from its name, its class of NumPy or itself; errors name the argument."""
     try:
         return _core.DType(value)
     except _core.DTypeError as error:

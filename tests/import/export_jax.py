@@ -34,7 +34,7 @@ ARTIFACTS = (
     "complex_numbers", "constraints", "factorizations", "max_pool_gradient", "pair_reduction",
 )  # fmt: skip
 #: Cases that JAX does not serialize.
-TEXTS = ("callbacks", "orthogonal_products")
+TEXT_ONLY = ("callbacks", "orthogonal_products")
 CASES: dict[str, tuple[Any, tuple[Any, ...], bool]] = {}
 random = np.random.default_rng(0)
 
@@ -643,7 +643,7 @@ if __name__ == "__main__":
     # The exports name source files without their folders.
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     if sys.argv[1:2] == ["--exports"]:
-        for chosen in CASES.keys() - TEXTS:
+        for chosen in CASES.keys() - TEXT_ONLY:
             write_export(chosen, Path(sys.argv[2]), export=True, artifact=True)
     else:
         for chosen in sys.argv[1:] or CASES:

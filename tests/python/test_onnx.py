@@ -328,8 +328,8 @@ def test_weights_are_a_mapping_and_convert_like_inputs() -> None:
     np.testing.assert_allclose(mlp(lists, x).numpy(), mlp(mlp.weights, x).numpy(), rtol=1e-6)
 
 
-#: Calls with wrong arguments, with the beginning of the error.
 ONE = nx.ones((1, 2))
+#: Calls with wrong arguments, with the beginning of the error.
 REJECTED: dict[str, Callable[[], object]] = {
     r"ArgumentError: mlp: inputs: must be at most 1; got 2$": lambda: nx.from_onnx(MLP)(ONE, ONE),
     r"ArgumentError: mlp: input 'z': must be one of \['x'\]$": lambda: nx.from_onnx(MLP)(z=ONE),

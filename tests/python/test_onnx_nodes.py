@@ -76,7 +76,7 @@ def case_of(data: bytes) -> dict[int, list[bytes]]:
 def outcome(parts: dict[int, list[bytes]], **options: Any) -> tuple[str, str]:
     """Run a case: `passed`, `unsupported` with the reason, or `differs` or `failed` with the error.
 
-    A case of `DIFFERENCES` that passes has failed, so that the list has no further names.
+    A case of `DIFFERENCES` that passes counts as failed, so that obsolete entries are removed.
     """
     name = parts[1][0].decode()
     rtol, atol = (float(parts[number][0]) for number in (5, 6))

@@ -215,7 +215,7 @@ pub(crate) fn direction(cx: &mut Cx<'_>, z: Value) -> Value {
     let parts = cx.parts(z);
     let sizes = parts.map(|part| cx.uniform("stablehlo.abs", &[part]));
     let larger = cx.uniform("stablehlo.maximum", &sizes);
-    // Division by the larger part would not suffice: XLA joins two divisions to one by the product.
+    // Division by the larger part would not suffice: XLA rewrites `a / b / c` to `a / (b * c)`, which overflows.
     let one = cx.splat_like(Scalar::UInt(1), larger);
     let is_large = cx.compare("GT", larger, one);
     let half = cx.splat_like(Scalar::Float(0.5), larger);

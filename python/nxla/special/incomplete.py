@@ -467,7 +467,7 @@ def _beta_step(p: Tensor, q: Tensor, y: Tensor, rest: Tensor, n: Tensor) -> tupl
     It is the fraction of Didonato and Morris (1992, algorithm 708), every second convergent of
     DLMF 8.17.22. `rest` is ``1 - y``: for `y` near 1, ``p - (p + q) y`` would cancel. The entries
     are divided by their scale, so that parameters of any size neither overflow nor underflow, and
-    the fraction by ``p / (p + 1)``.
+    the fraction by ``p / (p + 1)``; `_Beta.value` multiplies both back.
     """
     scale, middle = _beta_scale(p, rest), p + 2.0 * n - 1.0
     weight = _core.where(_core.equal(n, 1.0), p + 1.0, p + n - 1.0) / middle

@@ -11,8 +11,9 @@ use crate::graph::{
 };
 
 impl Program {
-    /// Returns for each output whether its value depends on a marked input. The analysis visits
-    /// regions: a state of a loop depends on another state only if an iteration uses it.
+    /// Returns for each output whether its value depends on an input that is marked; `inputs` has an
+    /// entry for each input. The analysis visits regions: a state of a loop depends on another state
+    /// only if an iteration uses it.
     ///
     /// ```
     /// use nxla_expr::{Graph, Program, TensorType};

@@ -70,20 +70,20 @@ pub(super) struct Exchanged {
     result: bool,
 }
 
-/// The two sizes of the first axes, which are exchanged in a shape or not.
-fn sizes(exchanged: bool, shape: &[usize]) -> (usize, usize) {
+/// The sizes of the first two axes in canonical order.
+fn leading_sizes(exchanged: bool, shape: &[usize]) -> (usize, usize) {
     if exchanged { (shape[1], shape[0]) } else { (shape[0], shape[1]) }
 }
 
-/// The steps of the first axes, in units of the steps of the axes after them.
-fn steps(exchanged: bool, shape: &[usize]) -> [usize; 2] {
+/// The strides of the first two axes in canonical order, in units of the size of the axes after them.
+fn leading_strides(exchanged: bool, shape: &[usize]) -> [usize; 2] {
     if exchanged { [1, shape[1]] } else { [shape[1], 1] }
 }
 
-/// Neighboring weights. The weights of output channel `o` begin at `start + o * between`.
+/// Contiguous weights of each output channel. The weights of channel `o` begin at `start + o * output_stride`.
 pub(super) struct WeightRun {
     pub(super) start: usize,
-    pub(super) between: usize,
+    pub(super) output_stride: usize,
     pub(super) count: usize,
 }
 
@@ -101,9 +101,9 @@ pub(super) struct Geometry {
     pub(super) group_channels: usize,
     pub(super) group_outputs: usize,
     /// Elements of the kernel between output channels, and between input channels.
-    kernel_steps: [usize; 2],
+    kernel_strides: [usize; 2],
     /// Rows of positions of the result between images, and between output channels.
-    row_steps: [usize; 2],
+    row_strides: [usize; 2],
     axes: Vec<WindowAxis>,
     /// Elements of the spatial axes of input, kernel and result.
     pub(super) in_size: usize,
@@ -133,8 +133,8 @@ impl Geometry {
             }
         });
         let groups = attributes.feature_groups.max(attributes.batch_groups);
-        let (outputs, group_channels) = sizes(exchanged.kernel, kernel);
-        let (batch, _) = sizes(exchanged.result, out);
+        let (outputs, group_channels) = leading_sizes(exchanged.kernel, kernel);
+        let (batch, _) = leading_sizes(exchanged.result, out);
         let kernel_size = kernel[2..].iter().product();
         Self {
             batch,
@@ -147,8 +147,9 @@ impl Geometry {
             },
             group_channels,
             group_outputs: outputs / groups,
-            kernel_steps: steps(exchanged.kernel, kernel).map(|step| step * kernel_size),
-            row_steps: steps(exchanged.result, out),
+            kernel_strides: leading_strides(exchanged.kernel, kernel)
+                .map(|stride| stride * kernel_size),
+            row_strides: leading_strides(exchanged.result, out),
             in_size: input[2..].iter().product(),
             kernel_size,
             out_size: out[2..].iter().product(),
@@ -189,7 +190,7 @@ impl Geometry {
         if self.groups > 1 || !self.axes.iter().all(is_all) {
             return None;
         }
-        let inner_first = self.kernel_steps[0] < self.kernel_steps[1];
+        let inner_first = self.kernel_strides[0] < self.kernel_strides[1];
         let kernel = Factor { elements: kernel, inner_first };
         if self.out_size == 1 && (self.kernel_size == 1 || !inner_first) {
             let images = Factor { elements: input, inner_first: false };
@@ -224,26 +225,26 @@ impl Geometry {
         self.axes.last().expect("there is a spatial axis")
     }
 
-    /// The weights of each output channel that are neighbors in memory, from a product of its sum on.
+    /// The contiguous weights of each output channel, from the product `step` of its sum on.
     pub(super) fn weight_run(&self, step: usize) -> WeightRun {
-        let (taps, [between, channel_step]) = (self.kernel_size, self.kernel_steps);
+        let (taps, [output_stride, channel_stride]) = (self.kernel_size, self.kernel_strides);
         let (channel, tap) = (step / taps, step % taps);
-        let count = if channel_step == taps { self.inner() - step } else { taps - tap };
-        WeightRun { start: channel * channel_step + tap, between, count }
+        let count = if channel_stride == taps { self.inner() - step } else { taps - tap };
+        WeightRun { start: channel * channel_stride + tap, output_stride, count }
     }
 
     /// The weights of an output channel for an input channel of its group.
     pub(super) fn weights<'a, T>(&self, kernel: &'a [T], output: usize, channel: usize) -> &'a [T] {
-        let WeightRun { start, between, .. } = self.weight_run(channel * self.kernel_size);
-        &kernel[start + output * between..][..self.kernel_size]
+        let WeightRun { start, output_stride, .. } = self.weight_run(channel * self.kernel_size);
+        &kernel[start + output * output_stride..][..self.kernel_size]
     }
 
-    /// True if the images of an output channel are neighbors in the result.
+    /// True if all images of an output channel are contiguous in the result.
     fn channels_first(&self) -> bool {
-        self.row_steps[1] > self.row_steps[0]
+        self.row_strides[1] > self.row_strides[0]
     }
 
-    /// Positions of an output channel that are neighbors in the result: of one image or of all.
+    /// The number of contiguous positions of an output channel in the result: of one image or of all.
     pub(super) fn result_run(&self) -> usize {
         if self.channels_first() { self.batch * self.out_size } else { self.out_size }
     }
@@ -251,7 +252,7 @@ impl Geometry {
     /// The image and the output channel of a row of the positions of an image.
     pub(super) fn image_and_output(&self, row: usize) -> (usize, usize) {
         let outputs = self.groups * self.group_outputs;
-        (row / self.row_steps[0] % self.batch, row / self.row_steps[1] % outputs)
+        (row / self.row_strides[0] % self.batch, row / self.row_strides[1] % outputs)
     }
 
     /// The first of the planes `[image][channel]` of the input that a group of output channels reads for an image.

@@ -57,6 +57,7 @@ pub(super) struct Direct<'a, T> {
     pub(super) layout: &'a PaddedLayout,
     /// The copied planes of the input.
     pub(super) input: &'a [T],
+    /// The weights, whose layout [`Geometry::weight_run`] describes.
     pub(super) kernel: &'a [T],
     /// Output channels that are computed together.
     block: usize,

@@ -106,7 +106,7 @@ impl<T: InVectors> TileWork<'_, T> {
                 to.fill(T::default());
             }
             let row = |lane: usize| {
-                let start = run.start + (first_output + lane) * run.between;
+                let start = run.start + (first_output + lane) * run.output_stride;
                 &kernel[start..][..count]
             };
             for first in (0..outputs).step_by(SIDE) {

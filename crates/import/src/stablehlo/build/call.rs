@@ -93,7 +93,7 @@ fn callback(operation: &Operation) -> Built {
     )
 }
 
-/// Returns whether a custom call is a factorization or a solver of a GPU or TPU.
+/// Returns whether the target of a custom call is a function of a library for GPUs or TPUs.
 fn is_of_accelerator(target: &str) -> bool {
     let libraries = ["cu_", "cublas_", "cusolver_", "hip_", "hipblas_", "hipsolver_"];
     let is_of_tpu = matches!(
