@@ -150,7 +150,7 @@ def _suggest_option(error: OptionError, options: dict[str, Any]) -> None:
 
     for name in options:
         text = str(error)
-        # A compiler that has the option is the better suggestion.
+        # Errors that name another compiler with the option keep that suggestion.
         unknown = (f'option "{name}": does not exist', f' has no option "{name}"; it has no')
         if any(part in text for part in unknown):
             similar = get_close_matches(name, JIT_OPTIONS, n=1)

@@ -248,7 +248,8 @@ def run(
     debug_nans : bool, optional
         True checks that the results are finite, False does not; by default `nxla.debug_nans`
         decides. If a result is not finite, the evaluator computes the stages again in this process,
-        and the error names the operation and its source line.
+        and the error names the operation and its source line. `StageGraph.run` and `pipeline` do
+        not accept the option; use ``with nx.debug_nans():``.
     **kwargs
         Keyword arguments of the traced function. All other names are options of the compiler, as
         for `jit`, in addition to the defaults of the caller; they apply in each process that runs a

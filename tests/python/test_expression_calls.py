@@ -90,9 +90,10 @@ def test_errors_name_mismatched_arguments(compiler):
             nx.ArgumentError, match=r"params\['layer3'\]\.b: must be .*; got f32\[4\]\[2\]"
         ):
             run(PARAMS["layer3"].w, x, 1.0, x, compiler=compiler)
-        with pytest.raises(nx.OptionError, match='option "scales"'):
+        unknown = r'option "scales": does not exist|has no option "scales"'
+        with pytest.raises(nx.OptionError, match=unknown):
             run(PARAMS, x, scale=1.0, scales=2, compiler=compiler)
-        with pytest.raises(nx.OptionError, match='option "scales"'):
+        with pytest.raises(nx.OptionError, match=unknown):
             run(PARAMS, x, scales=2, compiler=compiler)
 
 
