@@ -28,7 +28,7 @@ impl TracedCall {
 }
 
 /// Calls a function on tracers for its argument, with the tangents that
-/// [`differentiable`](runtime::differentiable) accepts. `Err` contains the result for the argument
+/// [`differentiable`] accepts. `Err` contains the result for the argument
 /// itself if this fails; the trace records the error.
 fn call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
