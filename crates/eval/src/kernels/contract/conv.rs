@@ -65,9 +65,9 @@ fn exchanges(permutation: &[usize]) -> Option<bool> {
 #[derive(Clone, Copy)]
 pub(super) struct Exchanged {
     /// True if the kernel is `[input channel][output channel][tap]`.
-    kernel: bool,
+    pub(super) kernel: bool,
     /// True if the result is `[channel][image][position]`.
-    result: bool,
+    pub(super) result: bool,
 }
 
 /// The sizes of the first two axes in canonical order.

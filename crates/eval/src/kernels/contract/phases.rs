@@ -59,14 +59,16 @@ pub(super) fn run<T: InVectors + Kernels>(
         if phases.iter().any(|phase| phase.taps.count == 0) {
             continue;
         }
-        let (kernel_rule, kernel_part) = part_of(kernel.shape(), &phases, |phase| phase.taps);
-        let (out_rule, out_part) = part_of(out_shape, &phases, |phase| phase.positions);
+        let (kernel_rule, kernel_part) =
+            part_of(kernel.shape(), exchanged.kernel, &phases, |phase| phase.taps);
+        let (out_rule, out_part) = part_of(out_shape, false, &phases, |phase| phase.positions);
         context::fill(&mut taps, T::default(), kernel_rule.len());
         context::fill(&mut part, T::default(), out_rule.len());
         let to = bytemuck::cast_slice_mut(&mut taps);
         kernel_rule.read_bytes(size_of::<T>(), kernel.bytes(), 0, to);
         let conv = without_gaps(conv, &phases);
-        Geometry::new(&conv, exchanged, input.shape(), &kernel_part, &out_part).run(
+        let of_part = Exchanged { kernel: false, ..exchanged };
+        Geometry::new(&conv, of_part, input.shape(), &kernel_part, &out_part).run(
             cx,
             context::slice(input),
             &taps,
@@ -118,12 +120,21 @@ fn phases_at(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
     axes.iter().map(choose).collect()
 }
 
-/// The access rule and the shape of a part of a tensor: all elements of the first two axes, and some of each other
-/// axis.
-fn part_of(shape: &[usize], phases: &[Phase], of: fn(&Phase) -> Indices) -> (Strided, Vec<usize>) {
+/// The access rule and the shape of a part of a tensor: all elements of the first two axes, which are exchanged in the
+/// part if `exchanges`, and some of each other axis.
+fn part_of(
+    shape: &[usize],
+    exchanges: bool,
+    phases: &[Phase],
+    of: fn(&Phase) -> Indices,
+) -> (Strided, Vec<usize>) {
     let all = shape[..2].iter().map(|&count| Indices { first: 0, step: 1, count });
-    let parts: Vec<Indices> = all.chain(phases.iter().map(of)).collect();
-    let steps = Strided::row_major(shape);
+    let mut parts: Vec<Indices> = all.chain(phases.iter().map(of)).collect();
+    let mut steps = Strided::row_major(shape);
+    if exchanges {
+        parts.swap(0, 1);
+        steps.swap(0, 1);
+    }
     let first = parts.iter().zip(&steps).map(|(part, step)| part.first * step.unsigned_abs()).sum();
     let axes = parts.iter().zip(&steps).map(|(part, step)| (part.count, step * part.step as isize));
     (Strided::new(first, axes), parts.iter().map(|part| part.count).collect())
