@@ -71,8 +71,8 @@ impl Graph {
             let part = graph.select(y_is_nan, undefined, share)?;
             let part = graph.gather(part, indices, None)?;
             let there_is_nan = graph.is_nan(there)?;
-            let becomes_nan = graph.logical_and(there_is_nan, is_inside)?;
-            let receives = graph.logical_or(wins, becomes_nan)?;
+            let is_undefined = graph.logical_and(there_is_nan, is_inside)?;
+            let receives = graph.logical_or(wins, is_undefined)?;
             let dx = graph.select(stays, share, undefined)?;
             Ok::<_, crate::Error>(vec![dx, graph.select(receives, part, zero)?])
         })?;

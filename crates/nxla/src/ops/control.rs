@@ -355,9 +355,9 @@ pub(crate) fn annotate_at<C: Container>(
 }
 
 /// Attaches notes to a container of values: strings, scalars, booleans, and lists and maps of them,
-/// by name. Notes are part of the program and of its digest; computations ignore them. Expression
-/// text shows only the strings of [`annotate`]. The trace reports an error if lists and maps are
-/// nested deeper than [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH).
+/// by name. Notes are part of the program and of its digest; computations ignore them. A printed
+/// expression contains only the strings of [`annotate`]. The trace reports an error if lists and
+/// maps are nested deeper than [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH).
 ///
 /// ```
 /// use nxla::graph::{Note, Op};

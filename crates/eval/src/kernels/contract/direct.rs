@@ -97,10 +97,9 @@ impl<T: InVectors> Direct<'_, T> {
             .collect();
         let (channels, run) = (groups * group_outputs, self.geometry.result_run());
         for (index, mut row) in out.chunks_exact_mut(run).enumerate() {
-            let (first, channel) = (index / channels * run, index % channels);
+            let (mut column, channel) = (index / channels * run, index % channels);
             let (group, output) = (channel / group_outputs, channel % group_outputs);
             let tasks = &mut tasks[(group * blocks + output / self.block) * count..][..count];
-            let mut column = first;
             while !row.is_empty() {
                 let task = &mut tasks[column / width];
                 let (part, rest) = row.split_at_mut(row.len().min(task.columns.end - column));
