@@ -3,6 +3,7 @@
 Each entry point receives a writable array that is overwritten as soon as the call returns.
 """
 
+import copy
 import multiprocessing
 import operator
 import subprocess
@@ -232,9 +233,9 @@ def test_read_only_views_of_writable_memory_are_copied():
     over_bytearray.flags.writeable = False
     for x in (view, frozen, over_bytearray, memoryview(owner).toreadonly()):
         assert not shares_memory(nx.asarray(x), np.asarray(x))
-    copy = nx.asarray(frozen)
+    copied = nx.asarray(frozen)
     writable_view[...] = 5
-    assert set(copy.numpy().ravel().tolist()) == {1.0}
+    assert set(copied.numpy().ravel().tolist()) == {1.0}
 
 
 def test_copy_false_shares_writable_memory():
@@ -245,6 +246,24 @@ def test_copy_false_shares_writable_memory():
         assert not shares_memory(function(x), x)
     tiny = np.arange(3.0)
     assert shares_memory(nx.asarray(tiny, copy=False), tiny)
+
+
+@pytest.mark.parametrize(
+    "copy_of",
+    [
+        nx.Tensor.copy,
+        copy.deepcopy,
+        lambda x: nx.asarray(x, copy=True),
+        lambda x: x.to_device("host", copy=True),
+        lambda x: nx.backend_copy(x, "host"),
+    ],
+    ids=["copy", "deepcopy", "asarray", "to_device", "backend_copy"],
+)
+def test_copies_do_not_share_memory_of_arrays(copy_of):
+    x = array(SMALL, 1)
+    copied = copy_of(nx.tensor(x, copy=False))
+    x[...] = 7
+    assert set(copied.numpy().ravel().tolist()) == {1.0}
 
 
 @pytest.mark.parametrize(

@@ -555,7 +555,8 @@ impl RawTensor {
     ///
     /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one
     /// does not affect the other. The device makes the copy, without a transfer to the host. On the host,
-    /// clones share memory that never changes, so a copy of a host tensor there is a clone.
+    /// clones share memory that never changes, so a copy of a host tensor there is a clone, unless the
+    /// memory belongs to another library.
     ///
     /// ```
     /// use nxla::Device;
@@ -573,7 +574,10 @@ impl RawTensor {
             return Ok(tensor.with_data(tensor.data().copy_to(device)?));
         }
         let Some(client) = device.client() else {
-            return Ok(RawTensor::Host(self.to_host()?));
+            return Ok(RawTensor::Host(match self {
+                RawTensor::Host(tensor) => tensor.clone_owned()?,
+                _ => self.to_host()?,
+            }));
         };
         let buffer = match self {
             RawTensor::Device(tensor)

@@ -408,11 +408,27 @@ impl HostTensor {
     pub fn make_mut<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         check_element_type::<T>(self.dtype)?;
         if self.try_unique_mut().is_none() {
-            let (bytes, shape) = (self.bytes().len(), self.shape.clone());
-            let copy = Storage::copy_of(self.bytes());
-            self.storage = HostTensor::over(self.dtype, shape, bytes, copy)?.storage;
+            self.storage = self.copied_storage()?;
         }
         Ok(bytemuck::cast_slice_mut(self.new_bytes()))
+    }
+
+    /// Returns a clone that shares no memory with other libraries: memory that the tensor does not
+    /// own is copied.
+    ///
+    /// # Errors
+    /// Returns [`TensorError::OutOfMemory`] if there is not enough memory for a copy.
+    pub fn clone_owned(&self) -> Result<HostTensor, TensorError> {
+        let mut clone = self.clone();
+        if let Storage::Frozen(_) = self.storage {
+            clone.storage = self.copied_storage()?;
+        }
+        Ok(clone)
+    }
+
+    fn copied_storage(&self) -> Result<Storage, TensorError> {
+        let (bytes, copy) = (self.bytes().len(), Storage::copy_of(self.bytes()));
+        HostTensor::over(self.dtype, self.shape.clone(), bytes, copy).map(|copy| copy.storage)
     }
 }
 
