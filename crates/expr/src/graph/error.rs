@@ -45,6 +45,8 @@ pub enum ErrorKind {
     DType { argument: &'static str, found: DType, expected: &'static str },
     #[error("axis: must be in range for {ty}; got {axis}")]
     Axis { axis: i64, ty: Box<TensorType> },
+    #[error("axis: must be an axis of {ty}; got {name:?}")]
+    AxisName { name: String, ty: Box<TensorType> },
     #[error("{argument}: must be distinct; got axis {axis} twice")]
     DuplicateAxis { argument: &'static str, axis: usize },
     #[error(

@@ -94,12 +94,11 @@ impl Axis {
             Axis::Number(number) => normalize_axis(*number, ty.rank()).ok(),
             Axis::Name(name) => ty.names.as_ref().and_then(|names| names.axis(name).ok()),
         };
-        found.ok_or_else(|| {
-            let why = match self {
-                Axis::Number(number) => format!("must be an axis of {ty}; got {number}"),
-                Axis::Name(name) => format!("must be an axis of {ty}; got {name:?}"),
-            };
-            ErrorKind::invalid("axis", why)
+        found.ok_or_else(|| match self {
+            Axis::Number(axis) => ErrorKind::Axis { axis: *axis, ty: Box::new(ty.clone()) },
+            Axis::Name(name) => {
+                ErrorKind::AxisName { name: name.clone(), ty: Box::new(ty.clone()) }
+            }
         })
     }
 }

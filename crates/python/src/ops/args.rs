@@ -108,23 +108,25 @@ impl Axis {
     pub(crate) fn of(&self, graph: &Graph, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
-            Axis::Name(_) => self.of_type(graph.tensor_type(x)).map_err(|why| {
-                let kind = ErrorKind::invalid("axis", why);
-                Error::Expr(graph.error("axis", kind))
-            }),
+            Axis::Name(_) => self
+                .of_type(graph.tensor_type(x))
+                .map_err(|kind| Error::Expr(graph.error("axis", kind))),
         }
     }
 
     /// Returns the position of the axis in a tensor of a type.
     ///
     /// # Errors
-    /// Returns the reason if the type has no axis of this name.
-    pub(crate) fn of_type(&self, ty: &TensorType) -> std::result::Result<i64, String> {
+    /// Returns an error if the type has no axis of this name.
+    pub(crate) fn of_type(&self, ty: &TensorType) -> std::result::Result<i64, ErrorKind> {
         match self {
             Axis::Number(number) => Ok(*number),
             Axis::Name(name) => {
                 let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
-                axis.map(to_i64).ok_or_else(|| format!("must be an axis of {ty}; got {name:?}"))
+                axis.map(to_i64).ok_or_else(|| ErrorKind::AxisName {
+                    name: name.clone(),
+                    ty: Box::new(ty.clone()),
+                })
             }
         }
     }

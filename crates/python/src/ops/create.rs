@@ -1,7 +1,7 @@
 //! Functions that create tensors from scalars.
 
 use nxla_runtime::host::{AxisName, Names, Number, Scalar};
-use nxla_runtime::{DType, TensorType};
+use nxla_runtime::{DType, Error, TensorType};
 use pyo3::prelude::*;
 
 use super::add_functions;
@@ -9,7 +9,7 @@ use super::args::{Axis, Count, Integer, NamesArg, ShapeArg};
 use super::declare::{DiagonalOffset, functions};
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
-use crate::errors::{argument_error, number_error};
+use crate::errors::{OrRaise, number_error};
 use crate::numbers;
 use crate::value::{FromPython, Value, is_list, number_of};
 
@@ -34,7 +34,7 @@ fn iota(
 ) -> PyResult<Py<PyAny>> {
     let ty = tensor_type(shape, dtype, names);
     let axis = axis.map(|axis| axis.of_type(&ty)).transpose();
-    let axis = axis.map_err(|why| argument_error("iota", why))?;
+    let axis = axis.map_err(|kind| Error::Expr(kind.of("iota"))).or_raise()?;
     apply(py, "iota", &[], |graph, _| one(graph.iota_of(ty, axis)))
 }
 
