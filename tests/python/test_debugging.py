@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import on_cpu
 
 
 def test_function_option_overrides_the_debug_nans_block(compiler):
@@ -83,6 +84,29 @@ def test_nan_arguments_are_not_attributed_to_operations():
     # This infinity comes from an infinite argument.
     assert f(nx.inf).item() == nx.inf
     assert nx.jit(lambda x: x == nx.inf, debug_nans=True)(nx.inf).item()
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_nan_of_infinite_operands_is_not_attributed_to_finite_ones(shape):
+    def difference(x):
+        return x - x
+
+    def sum_with_literal(x):
+        return (x - nx.inf) + nx.inf
+
+    for function in (difference, sum_with_literal):
+        f = nx.jit(function, debug_nans=True)
+        with pytest.raises(nx.ExecutionError, match="computes it from infinite operands"):
+            f(nx.full(shape, nx.inf if function is difference else 1.0))
+    assert nx.jit(lambda x: x - nx.inf, debug_nans=True)(nx.ones(shape)).min() == -nx.inf
+
+
+@on_cpu
+def test_nan_of_xla_alone_is_not_attributed_to_infinite_operands():
+    """XLA flushes the products to zero; the evaluator divides subnormal numbers."""
+    f = nx.jit(lambda x: (x * 1e-30) / (x * 1e-30), compiler="xla", debug_nans=True)
+    with pytest.raises(nx.ExecutionError, match="the evaluator computes other values"):
+        f(1e-10)
 
 
 def test_stages_are_checked_on_every_executor():

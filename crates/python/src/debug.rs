@@ -43,7 +43,7 @@ fn check_results_by(
     name: &str,
     inputs: &[&RawTensor],
     results: &[RawTensor],
-    check: &(dyn Fn() -> nxla_runtime::Result<()> + Sync),
+    check: &(dyn Fn() -> nxla_runtime::Result<Vec<HostTensor>> + Sync),
 ) -> PyResult<()> {
     for (number, result) in results.iter().enumerate() {
         let Some(result) = read_inexact(py, result)? else { continue };
@@ -51,18 +51,19 @@ fn check_results_by(
             continue;
         }
         let is_gone = inputs.iter().any(|input| input.is_released().unwrap_or(true));
-        if !is_gone {
-            py.detach(check).or_raise()?;
-        }
+        let evaluated = if is_gone { Vec::new() } else { py.detach(check).or_raise()? };
         let Some((index, value)) = first_nan(&result) else { continue };
-        // The evaluator found only finite results, so the inputs contain the NaN.
+        // The evaluator attributes the NaN to no operation on finite operands.
         let which = |input: &&RawTensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
             Some(input) => format!("argument leaf {input} contains NaN"),
             None if is_gone => {
                 "the operation is unknown, because the call donated its arguments".into()
             }
-            None => "the evaluator computes finite values".into(),
+            None if evaluated.iter().any(|result| first_nan(result).is_some()) => {
+                "an operation computes it from infinite operands".into()
+            }
+            None => "the evaluator computes other values".into(),
         };
         return Err(usage_error(format!(
             "{name}: result leaf {number} has {value} at {index:?}; {why}"

@@ -14,7 +14,7 @@ use crate::tensor::RawTensor;
 pub use nxla_eval::{first_nan, first_not_finite};
 
 /// Runs a program on the evaluator, and ends at the first operation that makes NaN or an infinity
-/// from finite operands, inside of loops and branches too. Hooks are not called.
+/// from finite operands, inside of loops and branches too. Hooks are not called. Returns the results.
 ///
 /// ```
 /// use nxla::{DType, Expr, Tensor, TensorType, debug, jit};
@@ -30,10 +30,9 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// # Errors
 /// Returns [`Fault::NotFinite`](nxla_eval::Fault::NotFinite) with the operation and its line, or
 /// another error of the run.
-pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()> {
+pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<Vec<HostTensor>> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
-    Plan::checked(program.clone()).run(inputs, &Hooks::new())?;
-    Ok(())
+    Ok(Plan::checked(program.clone()).run(inputs, &Hooks::new())?)
 }
 
 /// Runs stages on the evaluator, one after another, with the checks of [`check_finite`].
@@ -52,14 +51,14 @@ pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()>
 ///
 /// # Errors
 /// Returns the errors of [`check_finite`] for the first stage that has one.
-pub fn check_stages_finite(graph: &StageGraph, inputs: &[&RawTensor]) -> Result<()> {
+pub fn check_stages_finite(graph: &StageGraph, inputs: &[&RawTensor]) -> Result<Vec<HostTensor>> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
     let mut schedule = StageScheduler::new(graph, inputs)?;
     while let Some(task) = schedule.next_ready() {
         let plan = Plan::checked(graph.stage(task.stage).program.clone());
         schedule.complete(task.stage, plan.run(task.arguments, &Hooks::new())?)?;
     }
-    Ok(())
+    Ok(schedule.finish()?)
 }
 
 /// A program that returns every value of another one, and the nodes of these values. Inputs and

@@ -33,6 +33,16 @@ pub(crate) fn is_literal(op: &Op) -> bool {
     matches!(op, Op::Constant(_) | Op::Tensor(_))
 }
 
+/// Returns true if a value is a constant, possibly broadcast, that is not finite.
+pub(crate) fn is_nonfinite_constant(graph: &Graph, mut id: ExprId) -> bool {
+    while let Op::Broadcast(_) = graph.op(id) {
+        id = graph.operands(id)[0];
+    }
+    let Op::Constant(constant) = graph.op(id) else { return false };
+    let (re, im) = constant.value.parts();
+    !re.is_finite() || !im.is_finite()
+}
+
 /// Computes the results of a step. Element-wise ops are part of bodies, and control flow has instructions.
 pub(crate) fn evaluate(
     cx: Cx<'_>,

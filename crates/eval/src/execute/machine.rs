@@ -269,11 +269,17 @@ impl Machine<'_> {
         done.map_err(|stop: Stop| stop.at(graph, call.origin.id))
     }
 
-    /// Returns true if a step must return finite results. Literals are values of the user.
+    /// Returns true if a step must return finite results. Literals are values of the user, and some
+    /// constants are part of the step that reads them.
     fn has_finite_operands(&self, call: &Call) -> bool {
-        let literal = dispatch::is_literal(self.bytecode.graph(call.origin).op(call.origin.id));
+        let graph = self.bytecode.graph(call.origin);
         let is_finite = |slot| finite::first_not_finite(tensor(self.slots, slot)).is_none();
-        !literal && call.args.iter().all(|arg| is_finite(arg.slot))
+        !dispatch::is_literal(graph.op(call.origin.id))
+            && graph
+                .operands(call.origin.id)
+                .iter()
+                .all(|&x| !dispatch::is_nonfinite_constant(graph, x))
+            && call.args.iter().all(|arg| is_finite(arg.slot))
     }
 
     /// The error of an instruction.
