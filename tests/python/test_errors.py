@@ -513,6 +513,27 @@ def test_errors_about_axes_show_the_type_of_the_operand(name):
         getattr(nx, name)(nx.tensor([True, False]), axis=3)
 
 
+REAL = [
+    name
+    for name in nx.__all__
+    if "If an operand is complex." in (getattr(nx, name).__doc__ or "")
+]
+
+
+def test_functions_of_real_operands_are_listed():
+    assert {"copysign", "logaddexp", "remainder", "maximum"} <= set(REAL)
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(
+    "operands", [(nx.template(2, "c64"), 1.0), (nx.template(2), 1j)], ids=["first", "second"]
+)
+def test_complex_operands_of_real_functions_are_errors(name, operands):
+    function = getattr(nx, name)
+    with pytest.raises(nx.DTypeError, match=rf"^{name}: .* got c64"):
+        nx.debug_expr(function)(*operands)
+
+
 @pytest.mark.parametrize("key", [0, [0, 1], slice(1)])
 @pytest.mark.parametrize("method", ["min", "max"])
 def test_extrema_of_complex_elements_are_errors_of_at(method, key):

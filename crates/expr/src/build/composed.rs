@@ -54,9 +54,15 @@ impl Graph {
         self.less(x, zero)
     }
 
-    /// Converts two operands to floats of their common dtype, which have a sign and do not wrap.
+    /// Converts two real operands to floats of their common dtype, which have a sign and do not wrap.
     fn as_floats(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
         let dtype = promote(self.dtype(x), self.dtype(y)).to_floating();
+        if dtype.is_complex() {
+            let (argument, expected) = ("operand", "a real dtype");
+            return Err(
+                self.error("as_type", ErrorKind::DType { argument, found: dtype, expected })
+            );
+        }
         Ok([self.as_type(x, dtype)?, self.as_type(y, dtype)?])
     }
 
