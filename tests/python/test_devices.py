@@ -126,6 +126,28 @@ def test_creation_functions_follow_the_default_options(maker, device, other_devi
     assert maker(None).device == "host"
 
 
+@pytest.mark.parametrize("name", nx.constants.__all__)
+def test_constants_follow_the_default_options(name, device):
+    constant = getattr(nx.constants, name)
+    dtype = "c64" if name == "i" else "f32"
+    assert constant(dtype).device == "host"
+    with nx.default_options(device=device):
+        assert constant(dtype).device == device
+
+
+def test_lists_of_device_tensors_are_stacked_on_their_device(device, other_devices):
+    x = nx.tensor([1.0, 2.0], device=device)
+    before = nx.transfer_report()
+    for rows in ([x, x], [x, [3.0, 4.0]], [[x[0], 5.0], [6, 7]]):
+        for function in (nx.tensor, nx.asarray):
+            assert function(rows).device == device
+            assert function(rows).shape == (2, 2)
+    assert nx.transfer_report()["read"] == before["read"]
+    assert nx.tensor([[x[0], 5.0], [6, 7]], device="host").tolist() == [[1.0, 5.0], [6.0, 7.0]]
+    with pytest.raises(nx.ArgumentError, match="must be on one device"):
+        nx.tensor([x, x.to_device(other_devices[1])])
+
+
 def test_creation_on_a_device_in_a_trace_raises(device):
     for maker in (MAKERS["zeros"], MAKERS["tensor"], MAKERS["arange"]):
         with pytest.raises(nx.TraceError, match="device: must not be passed in a trace"):

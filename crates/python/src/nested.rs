@@ -10,7 +10,6 @@ use crate::apply::{one, run_eagerly};
 use crate::containers::check_depth;
 use crate::errors::{OrRaise, argument_error, memory_error, number_error};
 use crate::expr::PyExpr;
-use crate::interrupt::read_interruptible;
 use crate::numbers::{self, checked_weak_scalar};
 use crate::value::{FromPython, Value, describe, is_list, number_of};
 
@@ -43,8 +42,9 @@ pub(crate) struct Nested {
     dims: Vec<usize>,
     /// The promoted dtype of the arrays.
     dtype: Option<DType>,
-    /// True if a tensor has axis names or vectorized axes. Elements from there on were not read.
-    has_named_axes: bool,
+    /// True if a tensor has axis names or vectorized axes, or is on a device. Elements from there on
+    /// were not read.
+    needs_stack: bool,
 }
 
 impl Nested {
@@ -71,9 +71,10 @@ impl Nested {
         if self.has_arrays() { &self.scalars } else { &self.numbers }
     }
 
-    /// True if the list contains tensors with axis names or vectorized axes, whose elements are not read.
-    pub(crate) fn has_named_axes(&self) -> bool {
-        self.has_named_axes
+    /// True if the list contains tensors with axis names, with vectorized axes or on a device, whose
+    /// elements are not read.
+    pub(crate) fn needs_stack(&self) -> bool {
+        self.needs_stack
     }
 
     /// True if the list contains arrays.
@@ -88,7 +89,7 @@ impl Nested {
 
     /// A tensor of `lists`, from which the elements were read.
     pub(crate) fn tensor_of(&self, lists: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
-        if self.has_named_axes { stack(lists, dtype) } else { self.tensor(dtype) }
+        if self.needs_stack { stack(lists, dtype) } else { self.tensor(dtype) }
     }
 
     /// A tensor of the scalars; each scalar is rounded once.
@@ -122,7 +123,7 @@ impl Nested {
             return Ok(());
         }
         match number_of(value)? {
-            Some(_) if depth != self.dims.len() && !self.has_named_axes => {
+            Some(_) if depth != self.dims.len() && !self.needs_stack => {
                 Err(argument_error("tensor", UNEQUAL_DEPTHS))
             }
             Some(number) => {
@@ -133,7 +134,7 @@ impl Nested {
                 push(&mut self.numbers, number)
             }
             None => match Value::try_of(value)? {
-                Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
+                Some(Value::Tensor(tensor)) => self.array(&tensor, depth),
                 _ => {
                     let kind = if value.is_instance_of::<PyExpr>() {
                         "a traced value".into()
@@ -152,7 +153,7 @@ impl Nested {
     /// Starts a list, or an axis of an array, at a depth.
     fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
         match self.dims.get(depth) {
-            _ if self.has_named_axes => {}
+            _ if self.needs_stack => {}
             None if self.is_empty() && !self.has_empty_rows() => self.dims.push(length),
             Some(&expected) if expected == length => {}
             Some(&expected) => {
@@ -175,20 +176,20 @@ impl Nested {
     }
 
     /// Reads an array inside a list.
-    fn array(&mut self, py: Python<'_>, tensor: &RawTensor, depth: usize) -> PyResult<()> {
+    fn array(&mut self, tensor: &RawTensor, depth: usize) -> PyResult<()> {
         let dtype = tensor.dtype();
         if !self.has_arrays() {
             self.scalars.clone_from(&self.numbers);
         }
         self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
-        self.has_named_axes |= tensor.names().is_some() || !tensor.vectors().is_empty();
-        if self.has_named_axes {
+        let RawTensor::Host(host) = tensor else {
+            self.needs_stack = true;
+            return Ok(());
+        };
+        self.needs_stack |= host.names().is_some();
+        if self.needs_stack {
             return Ok(());
         }
-        let host = match tensor.data() {
-            RawTensor::Host(host) => host.clone(),
-            device => read_interruptible(py, device)?,
-        };
         check_depth(depth + host.rank(), &|| "tensor".into())?;
         if self.dims.len() == depth && self.is_empty() && !self.has_empty_rows() {
             self.dims.extend(host.shape());
@@ -203,7 +204,7 @@ impl Nested {
             ));
         }
         let is_alike = self.arrays.last().is_none_or(|last| last.dtype() == dtype);
-        self.arrays.push(host);
+        self.arrays.push(host.clone());
         if is_alike && self.numbers.is_empty() { Ok(()) } else { self.split_arrays() }
     }
 
@@ -266,7 +267,8 @@ fn common_dtype(scalars: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     Ok(common.unwrap_or(DType::F32))
 }
 
-/// Stacks lists with tensors that have axis names or vectorized axes, as `nx.stack` does.
+/// Stacks lists with tensors that have axis names or vectorized axes or are on a device, as `nx.stack`
+/// does.
 fn stack(list: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     let part = |item: PyResult<Bound<'_, PyAny>>| {
         let item = item?;

@@ -259,8 +259,8 @@ fn update_by_mask(
 fn value_to_write(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
         let list = Nested::of(value)?;
-        if list.has_named_axes() {
-            // The update converts tensors with named or vectorized axes like a single tensor.
+        if list.needs_stack() {
+            // The update converts the stacked tensors like a single tensor.
             fit_elements(list.scalars(), dtype)?;
             let own = list.dtype()?;
             if own.is_complex() {
