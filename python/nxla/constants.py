@@ -46,6 +46,11 @@ def _float(name: str, dtype: DTypeLike) -> DType:
     return checked
 
 
+def _scalar(value: complex, dtype: DType) -> Tensor:
+    """Return a scalar on the default device."""
+    return _core.place(_core.tensor(value, dtype))
+
+
 def _real(name: str, dtype: DTypeLike) -> DType:
     checked = as_dtype(name, dtype)
     if checked.kind == "complex":
@@ -77,7 +82,7 @@ def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.nan("f16").dtype
     f16
     """
-    return _core.tensor(math.nan, _float("nan", dtype))
+    return _scalar(math.nan, _float("nan", dtype))
 
 
 def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -99,7 +104,7 @@ def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.infinity().item(), nx.constants.infinity("f8_e4m3fn").item()
     (inf, 448.0)
     """
-    return _core.tensor(math.inf, _float("infinity", dtype))
+    return _scalar(math.inf, _float("infinity", dtype))
 
 
 def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -121,7 +126,7 @@ def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.neg_infinity().item()
     -inf
     """
-    return _core.tensor(-math.inf, _float("neg_infinity", dtype))
+    return _scalar(-math.inf, _float("neg_infinity", dtype))
 
 
 def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -143,7 +148,7 @@ def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.pi("f64").item()
     3.141592653589793
     """
-    return _core.tensor(math.pi, _float("pi", dtype))
+    return _scalar(math.pi, _float("pi", dtype))
 
 
 def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -165,7 +170,7 @@ def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.e("f64").item()
     2.718281828459045
     """
-    return _core.tensor(math.e, _float("e", dtype))
+    return _scalar(math.e, _float("e", dtype))
 
 
 def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -187,7 +192,7 @@ def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.euler_gamma("f64").item()
     0.5772156649015329
     """
-    return _core.tensor(0.5772156649015329, _float("euler_gamma", dtype))
+    return _scalar(0.5772156649015329, _float("euler_gamma", dtype))
 
 
 def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
@@ -217,7 +222,7 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     checked = as_dtype("i", dtype)
     if checked.kind != "complex":
         raise DTypeError(f"i: dtype: must be a complex dtype; got {checked}")
-    return _core.tensor(1j, checked)
+    return _scalar(1j, checked)
 
 
 def max(dtype: DTypeLike, /) -> Tensor:
@@ -289,7 +294,7 @@ def max_finite(dtype: DTypeLike, /) -> Tensor:
     65504.0
     """
     checked = _real("max_finite", dtype)
-    return _core.tensor(finfo(checked).max, checked) if checked.kind == "float" else max(checked)
+    return _scalar(finfo(checked).max, checked) if checked.kind == "float" else max(checked)
 
 
 def min_finite(dtype: DTypeLike, /) -> Tensor:
@@ -312,7 +317,7 @@ def min_finite(dtype: DTypeLike, /) -> Tensor:
     -65504.0
     """
     checked = _real("min_finite", dtype)
-    return _core.tensor(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
+    return _scalar(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
 
 
 def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
@@ -335,7 +340,7 @@ def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
     1.1754943508222875e-38
     """
     checked = _float("smallest_positive_normal", dtype)
-    return _core.tensor(finfo(checked).smallest_normal, checked)
+    return _scalar(finfo(checked).smallest_normal, checked)
 
 
 def epsilon(dtype: DTypeLike, /) -> Tensor:
@@ -358,7 +363,7 @@ def epsilon(dtype: DTypeLike, /) -> Tensor:
     True
     """
     checked = _float("epsilon", dtype)
-    return _core.tensor(finfo(checked).eps, checked)
+    return _scalar(finfo(checked).eps, checked)
 
 
 _hints.install(globals())
