@@ -339,7 +339,7 @@ operator_methods!(PyExpr {
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        Err(no_value(slf, "truth", "nx.cond, nx.while_loop, nx.where, nx.logical_and, nx.logical_or or nx.logical_not"))
+        Err(no_value(slf, "boolean value", "nx.cond, nx.while_loop, nx.where, nx.logical_and, nx.logical_or or nx.logical_not"))
     }
 
     fn __int__(slf: &Bound<'_, Self>) -> PyResult<i64> {
