@@ -171,9 +171,17 @@ impl Writer {
             BinaryClass::Logical => DType::Pred,
             BinaryClass::Parts => result.to_real(),
         };
-        let compute = match op {
-            BinaryOp::Divide | BinaryOp::Pow | BinaryOp::Atan2 => Compute::of_function(operand),
-            _ => Compute::of(operand),
+        let compute = match op.class() {
+            BinaryClass::Float => Compute::of_function(operand),
+            BinaryClass::Arithmetic if op == BinaryOp::Pow => Compute::of_function(operand),
+            BinaryClass::Arithmetic
+            | BinaryClass::Ordered
+            | BinaryClass::Int
+            | BinaryClass::Bits
+            | BinaryClass::Equality
+            | BinaryClass::Order
+            | BinaryClass::Logical
+            | BinaryClass::Parts => Compute::of(operand),
         };
         let [x, y] = [x, y].map(|value| {
             let value = self.convert(value, operand);
