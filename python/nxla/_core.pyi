@@ -2610,7 +2610,7 @@ def add(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def adjoint(x: TensorLike, /) -> Tensor:
-    """Exchange the last two axes, and conjugate complex numbers.
+    """Exchange the last two axes, and conjugate complex numbers. A vector is only conjugated.
 
     Examples
     --------
@@ -5108,7 +5108,7 @@ def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: TensorLike | None = 
     Parameters
     ----------
     a : tensor_like
-        Matrices in the last two axes, not empty.
+        Matrices in the last two axes.
     b : tensor_like
         For each of them a vector, or a matrix with as many rows.
     rtol : float or tensor_like, optional
@@ -5577,7 +5577,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     Parameters
     ----------
     x : tensor_like
-        Matrices in the last two axes, not empty.
+        Matrices in the last two axes.
     rtol : float or tensor_like, optional
         Values up to this multiple of the largest one do not count: one number, or one for each
         matrix. By default the larger side times
@@ -5602,6 +5602,8 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
 
 def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the maximum, or NaN if an element is NaN.
+
+    The maximum of no element is the smallest value of the dtype: minus infinity for floats.
 
     Parameters
     ----------
@@ -5763,6 +5765,10 @@ def median(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     ------
     ShapeError
         If an axis does not exist or is repeated.
+    ArgumentError
+        If the reduced axes have no elements.
+    DTypeError
+        If `x` is complex.
 
     Examples
     --------
@@ -5774,6 +5780,7 @@ def median(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
 def min(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the minimum, or NaN if an element is NaN.
 
+    The minimum of no element is the largest value of the dtype: infinity for floats.
     Parameters and errors are the same as for `max`.
 
     Examples
@@ -5844,6 +5851,10 @@ def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) 
     ------
     ShapeError
         If the axis does not exist.
+    ArgumentError
+        If the axis has no elements.
+    DTypeError
+        If `x` is complex.
 
     Examples
     --------
@@ -5878,7 +5889,7 @@ def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the index of the largest element that is not NaN; -1 where all are.
+    """Return the index of the largest element that is not NaN; -1 if all elements are NaN.
 
     Parameters
     ----------
@@ -5897,7 +5908,7 @@ def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
     """
 
 def nanargmin(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the index of the smallest element that is not NaN; -1 where all are.
+    """Return the index of the smallest element that is not NaN; -1 if all elements are NaN.
 
     Parameters are the same as for `nanargmax`.
 
@@ -5950,7 +5961,7 @@ def nanmax(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     """
 
 def nanmean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the mean of the elements that are not NaN; NaN where all are.
+    """Return the mean of the elements that are not NaN; NaN if all elements are NaN.
 
     Parameters are the same as for `nansum`; integers become floats.
 
@@ -5962,7 +5973,7 @@ def nanmean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = Fals
     """
 
 def nanmedian(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the middle of the elements that are not NaN, as a float; NaN where all are.
+    """Return the median of the elements that are not NaN, as a float; NaN if all are NaN.
 
     Parameters
     ----------
@@ -6031,7 +6042,7 @@ def nanquantile(
     method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return quantiles of the elements that are not NaN; NaN where all are.
+    """Return quantiles of the elements that are not NaN; NaN if all elements are NaN.
 
     Parameters and errors are the same as for `quantile`.
 
@@ -6252,7 +6263,7 @@ def one_hot(
     ------
     DTypeError
         If `x` has no integers.
-    ShapeError
+    ArgumentError
         If the axis does not exist.
 
     Examples
@@ -6377,7 +6388,7 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     Parameters
     ----------
     x : tensor_like
-        Matrices in the last two axes, not empty.
+        Matrices in the last two axes.
     rtol : float or tensor_like, optional
         Singular values up to this multiple of the largest one count as 0. By default the larger
         side times the precision of the dtype.
@@ -6689,6 +6700,13 @@ def rename(x: TensorLike, names: Names, /) -> Tensor:
         Any tensor.
     names : sequence of (str or None)
         One for each axis.
+
+    Raises
+    ------
+    ShapeError
+        If the number of names differs from the number of axes.
+    ArgumentError
+        If a name is repeated.
 
     Examples
     --------
@@ -7678,7 +7696,7 @@ def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
     Parameters
     ----------
     x : tensor_like
-        Real numbers, with at least one axis.
+        Real numbers, with at least one axis. NaN counts as larger than everything.
     k : int
         The number of elements.
 

@@ -40,7 +40,8 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
 
     If a result is not finite, the evaluator computes the function again, step by step. The error
     names the first operation that produces NaN or an infinity from finite operands, and its
-    source line, also in loops, branches and gradients. Every result is read. ``nx.jit(f,
+    source line, also in loops, branches and gradients. An infinity that follows from infinite
+    operands is not an error. Every result is read. ``nx.jit(f,
     debug_nans=True)`` checks a single function. Results of calls that donated their arguments, of
     functions over a mesh, of pipelines and of imported modules are only searched for NaN, and the
     error names no operation.
@@ -58,7 +59,7 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
     Raises
     ------
     ExecutionError
-        If a result is not finite; the function raises it.
+        If a result is NaN, or infinite although the operands are finite; the function raises it.
 
     Notes
     -----

@@ -76,7 +76,9 @@ class Mesh:
     Raises
     ------
     OptionError
-        If the mesh needs more devices, or a name is not a string.
+        If the number of devices is not the product of the sizes.
+    TypeError
+        If a name is not a string.
 
     Examples
     --------

@@ -125,11 +125,11 @@ def asarray(
     dtype : dtype_like, optional
         As for `tensor`.
     copy : bool, optional
-        By default the memory of tensors, of ``bytes`` and of JAX arrays is shared, because it is
-        immutable, and other memory is copied. A read-only NumPy array is copied, because other
-        code may write to its memory. True always copies. False shares the memory of any array,
-        and the caller promises not to write to it while the tensor, or anything computed from
-        it, is in use.
+        By default the memory of tensors, of JAX arrays and of arrays over ``bytes`` is shared,
+        because it is immutable, and other memory is copied. Another read-only NumPy array is
+        copied, because other code may write to its memory. True always copies. False shares the
+        memory of any array, and the caller promises not to write to it while the tensor, or
+        anything computed from it, is in use.
     device : Device or str, optional
         As for `tensor`.
 
@@ -366,7 +366,7 @@ def empty(
 def empty_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return a tensor of zeros with the shape of another tensor; see `empty`.
+    """Return a tensor of zeros with the shape of another tensor; see `empty` and `zeros_like`.
 
     Examples
     --------
@@ -390,13 +390,13 @@ def full_like(
     Parameters
     ----------
     x : tensor_like
-        The tensor whose shape, axis names, vectorized axes and default dtype are used.
+        The tensor whose shape, axis names and vectorized axes are used.
     fill_value : number or scalar tensor
         The number.
     dtype : dtype_like, optional
-        The element type.
+        The element type; by default the dtype of `x`.
     device : Device or str, optional
-        The device; by default the device of the current options, or the host.
+        The device; by default the device of the current options, or the device of `x`.
 
     Returns
     -------
@@ -431,7 +431,9 @@ def _device_like(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
 def zeros_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return a tensor of zeros with the shape and the default dtype of another tensor.
+    """Return a tensor of zeros with the shape of another tensor, and by default its dtype.
+
+    Parameters are the same as for `full_like`.
 
     Examples
     --------
@@ -445,7 +447,9 @@ def zeros_like(
 def ones_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return a tensor of ones with the shape and the default dtype of another tensor.
+    """Return a tensor of ones with the shape of another tensor, and by default its dtype.
+
+    Parameters are the same as for `full_like`.
 
     Examples
     --------

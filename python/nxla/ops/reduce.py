@@ -55,7 +55,9 @@ def reduce(
     Raises
     ------
     ShapeError
-        If `initial` or the result of the function is not a scalar.
+        If `initial` is not a scalar.
+    ArgumentError
+        If the function does not return one scalar.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 
 
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """Return ``x * log(y)``, which is 0 where `x` is 0.
+    """Return ``x * log(y)``, which is 0 where `x` is 0 and `y` is not NaN.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
 
 
 def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
-    """Return ``x * log1p(y)``, which is 0 where `x` is 0. See `xlogy`.
+    """Return ``x * log1p(y)``, which is 0 where `x` is 0 and `y` is not NaN. See `xlogy`.
 
     Examples
     --------

@@ -318,7 +318,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Real numbers, with at least one axis.
+    ///     Real numbers, with at least one axis. NaN counts as larger than everything.
     /// k : int
     ///     The number of elements.
     ///

@@ -280,7 +280,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Matrices in the last two axes, not empty.
+    ///     Matrices in the last two axes.
     /// rtol : float or tensor_like, optional
     ///     Values up to this multiple of the largest one do not count: one number, or one for each
     ///     matrix. By default the larger side times
@@ -308,7 +308,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Matrices in the last two axes, not empty.
+    ///     Matrices in the last two axes.
     /// rtol : float or tensor_like, optional
     ///     Singular values up to this multiple of the largest one count as 0. By default the larger
     ///     side times the precision of the dtype.
@@ -330,7 +330,7 @@ functions! {
     /// Parameters
     /// ----------
     /// a : tensor_like
-    ///     Matrices in the last two axes, not empty.
+    ///     Matrices in the last two axes.
     /// b : tensor_like
     ///     For each of them a vector, or a matrix with as many rows.
     /// rtol : float or tensor_like, optional
@@ -349,7 +349,7 @@ functions! {
     /// True
     fn least_squares(a, b, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.least_squares(a, b, rtol);
 
-    /// Exchange the last two axes, and conjugate complex numbers.
+    /// Exchange the last two axes, and conjugate complex numbers. A vector is only conjugated.
     ///
     /// Examples
     /// --------

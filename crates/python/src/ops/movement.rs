@@ -309,6 +309,13 @@ functions! {
     /// names : sequence of (str or None)
     ///     One for each axis.
     ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the number of names differs from the number of axes.
+    /// ArgumentError
+    ///     If a name is repeated.
+    ///
     /// Examples
     /// --------
     /// >>> import nxla as nx

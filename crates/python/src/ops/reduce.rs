@@ -135,6 +135,8 @@ functions! {
 
     /// Return the maximum, or NaN if an element is NaN.
     ///
+    /// The maximum of no element is the smallest value of the dtype: minus infinity for floats.
+    ///
     /// Parameters
     /// ----------
     /// x : tensor_like
@@ -164,6 +166,7 @@ functions! {
 
     /// Return the minimum, or NaN if an element is NaN.
     ///
+    /// The minimum of no element is the largest value of the dtype: infinity for floats.
     /// Parameters and errors are the same as for `max`.
     ///
     /// Examples
@@ -386,6 +389,10 @@ functions! {
     /// ------
     /// ShapeError
     ///     If an axis does not exist or is repeated.
+    /// ArgumentError
+    ///     If the reduced axes have no elements.
+    /// DTypeError
+    ///     If `x` is complex.
     ///
     /// Examples
     /// --------
@@ -415,6 +422,10 @@ functions! {
     /// ------
     /// ShapeError
     ///     If the axis does not exist.
+    /// ArgumentError
+    ///     If the axis has no elements.
+    /// DTypeError
+    ///     If `x` is complex.
     ///
     /// Examples
     /// --------

@@ -112,7 +112,7 @@ functions! {
         quantile(graph, [x, q], axis, options, true)
     };
 
-    /// Return quantiles of the elements that are not NaN; NaN where all are.
+    /// Return quantiles of the elements that are not NaN; NaN if all elements are NaN.
     ///
     /// Parameters and errors are the same as for `quantile`.
     ///
@@ -146,7 +146,7 @@ functions! {
         quantile(graph, [x, q], axis, options, true)
     };
 
-    /// Return the middle of the elements that are not NaN, as a float; NaN where all are.
+    /// Return the median of the elements that are not NaN, as a float; NaN if all are NaN.
     ///
     /// Parameters
     /// ----------
@@ -224,7 +224,7 @@ functions! {
     fn nanmin(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.nan_reduction(ReduceOp::Min, x, axis.as_deref(), keepdims);
 
-    /// Return the mean of the elements that are not NaN; NaN where all are.
+    /// Return the mean of the elements that are not NaN; NaN if all elements are NaN.
     ///
     /// Parameters are the same as for `nansum`; integers become floats.
     ///
@@ -283,7 +283,7 @@ functions! {
         graph.nan_standard_deviation(x, axis.as_deref(), keepdims, correction)
     };
 
-    /// Return the index of the largest element that is not NaN; -1 where all are.
+    /// Return the index of the largest element that is not NaN; -1 if all elements are NaN.
     ///
     /// Parameters
     /// ----------
@@ -302,7 +302,7 @@ functions! {
     fn nanargmax(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.nan_arg(x, axis, keepdims, true);
 
-    /// Return the index of the smallest element that is not NaN; -1 where all are.
+    /// Return the index of the smallest element that is not NaN; -1 if all elements are NaN.
     ///
     /// Parameters are the same as for `nanargmax`.
     ///

@@ -88,7 +88,7 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     Parameters
     ----------
     x : tensor_like
-        Matrices in the last two axes, not empty.
+        Matrices in the last two axes.
     mode : {"reduced", "complete"}
         ``"reduced"`` returns a ``Q`` with as many columns as the smaller side; ``"complete"`` a
         square ``Q``.
@@ -151,7 +151,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     Parameters
     ----------
     x : tensor_like
-        Matrices in the last two axes, not empty.
+        Matrices in the last two axes.
     full_matrices : bool
         If True, ``U`` and ``Vh`` are square, rather than having a column or row for each value.
 

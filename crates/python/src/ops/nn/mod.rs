@@ -364,7 +364,7 @@ functions! {
     /// ------
     /// DTypeError
     ///     If `x` has no integers.
-    /// ShapeError
+    /// ArgumentError
     ///     If the axis does not exist.
     ///
     /// Examples
