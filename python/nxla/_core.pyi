@@ -954,8 +954,8 @@ class Device:
     def kind(self) -> str:
         """The model as reported by the plugin; ``"host"`` for the host."""
     def memory_stats(self) -> dict[str, int] | None:
-        """The memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and ``largest_block`` if
-        the plugin counts them. None without statistics, as on the host.
+        """Return the memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and
+        ``largest_block`` if the plugin counts them. None without statistics, as on the host.
         """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -980,30 +980,30 @@ class Tensor(_Operators):
     def to_device(
         self, device: DeviceLike, /, *, stream: None = None, copy: bool | None = None
     ) -> Tensor:
-        """Returns the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
-        and ``copy=False`` forbids a copy. ``stream`` is part of the standard, and must be None.
+        """Return the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
+        and ``copy=False`` forbids a copy. `stream` is part of the standard, and must be None.
         """
     def transfer_to(self, device: DeviceLike, /) -> Tensor:
-        """Returns the tensor on the device; the original is freed, even if the copy fails."""
+        """Return the tensor on the device; the original is freed, even if the copy fails."""
     def _first_bytes(self, limit: int | None = None) -> bytes: ...
     def is_released(self) -> bool:
-        """Returns whether device memory has been freed or donated."""
+        """Return whether device memory has been freed or donated."""
     def is_ready(self) -> bool:
-        """Returns whether reading would not wait."""
+        """Return whether reading would not wait."""
     def block_until_ready(self) -> Self:
-        """Waits until the data is computed; returns the tensor."""
+        """Wait until the data is computed, and return the tensor."""
     def deallocate(self) -> bool:
-        """Frees device memory immediately; returns whether memory was freed. Host memory is freed with
-        the last reference.
+        """Free device memory immediately, and return whether memory was freed. Host memory is freed
+        with the last reference.
         """
     def to_host(self) -> Tensor:
-        """A copy in host memory, or the tensor if it is on the host."""
+        """Return a copy in host memory, or the tensor if it is on the host."""
     def item(self) -> Any:
-        """The only element as a Python number."""
+        """Return the only element as a Python number; several elements are an error."""
     def tolist(self) -> Any:
-        """The elements as nested lists; a number for a scalar."""
+        """Return the elements as nested lists; a number for a scalar."""
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """The data as a NumPy array: a read-only view of a host tensor, or a copy of a device tensor."""
+        """Return a NumPy array: a read-only view of a host tensor, or a copy of a device tensor."""
     def _heatmap(self, title: str, cell: str | None) -> str: ...
     def __complex__(self) -> builtins.complex: ...
     def __dlpack__(
@@ -1051,13 +1051,13 @@ class Expr(_Operators):
     def device(self) -> None:
         """None, because the device is unknown until the program runs."""
     def to_device(self, device: None, /, *, stream: None = None, copy: bool | None = None) -> Self:
-        """The value itself; only its own device is accepted. `copy` has no effect, because a traced
-        value has no memory.
+        """Return the value itself; the device must be None, the device of a traced value. `copy` has
+        no effect, because a traced value has no memory.
         """
     def item(self) -> NoReturn:
-        """Raises an error that names an alternative, because a traced value has no data."""
+        """Raise an error that names an alternative, because a traced value has no data."""
     def tolist(self) -> NoReturn:
-        """Raises an error that names an alternative, because a traced value has no data."""
+        """Raise an error that names an alternative, because a traced value has no data."""
 
 @final
 class Template:
@@ -1150,7 +1150,7 @@ class Expression:
         """The structural digest as hexadecimal digits: equal for equal programs in every process."""
     @property
     def has_hooks(self) -> bool:
-        """Returns whether the expression calls hooks."""
+        """True if the expression calls hooks."""
     @property
     def name(self) -> str | None:
         """The name of the function that was traced; None if there is none, and after ``from_bytes``."""
@@ -1160,11 +1160,15 @@ class Expression:
     def lines(
         self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
     ) -> list[str]:
-        """The lines of all outputs with shared names, without a header."""
+        """Return the lines of all outputs with shared names, without a header.
+
+        With a `limit`, only the last nodes are printed. `blocks` prints blocks by their
+        ``"name"``, or the nodes of their ``"body"``.
+        """
     def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
-        """The printed form with at most ``limit`` nodes."""
+        """Return the printed form with at most `limit` nodes; `blocks` is as for `lines`."""
     def to_svg(self) -> str:
-        """A drawing as SVG."""
+        """Return a drawing as SVG."""
     def _repr_svg_(self) -> str: ...
     @property
     def nodes(self) -> list[Node]:
@@ -1176,29 +1180,29 @@ class Expression:
     def captured(self) -> list[Tensor]:
         """Large captured tensors; they are the last inputs, which ``run`` supplies."""
     def arrange(self, results: Sequence[Any]) -> Any:
-        """One placeholder for each output, in the container of the function's result."""
+        """Return `results`, one for each output, in the container of the function's result."""
     def to_mermaid(self) -> str:
-        """A drawing as a Mermaid flowchart."""
+        """Return a drawing as a Mermaid flowchart."""
     def run(self, *args: Any, **options: Any) -> Any:
-        """Runs the expression; arguments as for the traced function, or one tensor for each input.
+        """Run the expression; arguments as for the traced function, or one tensor for each input.
 
         A keyword that is not an argument of the function is an option, as for ``nx.jit``.
         """
     def every_value(self) -> tuple[Expression, list[tuple[str, str, str | None]]]:
-        """An expression whose results are all values that a compiler computes outside loops and
-        branches; and the operation, type and line of each value.
+        """Return an expression whose results are all values that a compiler computes outside loops
+        and branches; and the operation, type and line of each value.
         """
     def op_counts(self) -> dict[str, int]:
-        """The number of nodes of each operation."""
+        """Return the number of nodes of each operation."""
     def verify(self) -> None:
-        """Checks every invariant of the graph; an error is a bug in nxla."""
+        """Check every invariant of the graph; an error is a bug in nxla."""
     def to_bytes(self) -> bytes:
-        """The serialized expression without the tensors of ``captured``, which are the last inputs of
-        the expression that ``from_bytes`` reads. A pickle contains them.
+        """Return the serialized expression without the tensors of ``captured``, which are the last
+        inputs of the expression that ``from_bytes`` reads. A pickle contains them.
         """
     @staticmethod
     def from_bytes(bytes: bytes) -> Expression:
-        """Reads an expression from its bytes; its result is a tuple of its outputs."""
+        """Read an expression from its bytes; its result is a tuple of its outputs."""
     def _parts(self) -> tuple[bytes, Any, Any, list[Tensor]]: ...
     @staticmethod
     def _from_parts(
@@ -1246,26 +1250,26 @@ class Function(Generic[_P, _R_co]):
         self: Function[Concatenate[_T, _Q], _R_co], instance: _T, owner: type[Any] | None = None, /
     ) -> BoundFunction[_Q, _R_co]: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
-        """Traces and compiles for these arguments without a run; tensors may be templates."""
+        """Trace and compile for these arguments without a run; tensors may be templates."""
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
-        be inspected, compiled and exported.
+        """Trace the function for these arguments or templates, and return a ``Lowered`` object, which
+        can be inspected, compiled and exported.
         """
     def explain(self, *args: _P.args, **kwargs: _P.kwargs) -> Explanation:
-        """Returns the backend of the next call with these arguments, the reason, and the estimated time.
-        The method compiles the function if necessary, and does not run it.
+        """Return the backend of the next call with these arguments, the reason, and the estimated
+        time. The method compiles the function if necessary, and does not run it.
         """
     def _donated_leaves(self, *args: Any, **kwargs: Any) -> list[bool]: ...
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
-        """Traces the function for these arguments and returns the expression."""
+        """Trace the function for these arguments and return the expression."""
     def compile(self, *args: Any) -> Compiled[_R_co]:
-        """Compiles for the types of these arguments only; tensors may be templates."""
+        """Compile for the types of these arguments only; tensors may be templates."""
     def cache_report(self) -> _CacheReport:
-        """Returns the number of compiled entries, hits and misses, and the digests of the programs with
-        their backends.
+        """Return the number of compiled entries, hits and misses, and the digests of the programs
+        with their backends.
         """
     def clear_cache(self) -> None:
-        """Deletes the compiled programs of the function."""
+        """Delete the compiled programs of the function."""
 
 @final
 class BoundFunction(Generic[_P, _R_co]):
@@ -1282,19 +1286,19 @@ class BoundFunction(Generic[_P, _R_co]):
     def __getattr__(self, name: str, /) -> Any: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
-        """Traces and compiles for these arguments without a run; tensors may be templates."""
+        """Trace and compile for these arguments without a run; tensors may be templates."""
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
-        be inspected, compiled and exported.
+        """Trace the function for these arguments or templates, and return a ``Lowered`` object, which
+        can be inspected, compiled and exported.
         """
     def explain(self, *args: _P.args, **kwargs: _P.kwargs) -> Explanation:
-        """Returns the backend of the next call with these arguments, the reason, and the estimated time.
-        The method compiles the function if necessary, and does not run it.
+        """Return the backend of the next call with these arguments, the reason, and the estimated
+        time. The method compiles the function if necessary, and does not run it.
         """
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
-        """Traces the function for these arguments and returns the expression."""
+        """Trace the function for these arguments and return the expression."""
     def compile(self, *args: Any) -> Compiled[_R_co]:
-        """Compiles for the types of these arguments only; tensors may be templates."""
+        """Compile for the types of these arguments only; tensors may be templates."""
 
 @final
 class Compiled(Generic[_R_co]):
@@ -1306,15 +1310,15 @@ class Compiled(Generic[_R_co]):
         """The digest of the program."""
     def __call__(self, *args: Any, **kwargs: Any) -> _R_co: ...
     def check(self, *args: Any, **kwargs: Any) -> None:
-        """Raises the error that a call with these arguments would raise about their types."""
+        """Raise the error that a call with these arguments would raise about their types."""
     def cost_analysis(self) -> dict[str, float] | None:
-        """The estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None if the
-        compiler does not report it.
+        """Return the estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None
+        if the compiler does not report it.
         """
     def memory_analysis(self) -> dict[str, int] | None:
-        """The memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments whose
-        memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not report
-        it.
+        """Return the memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments
+        whose memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not
+        report it.
         """
 
 @final
@@ -1625,12 +1629,12 @@ class Stage:
     @property
     def _from_lines(self) -> str: ...
     def to_bytes(self) -> bytes:
-        """The serialized stage; see ``from_bytes``."""
+        """Return the serialized stage; see ``from_bytes``."""
     @staticmethod
     def from_bytes(bytes: bytes) -> Stage:
-        """Reads a stage from its bytes."""
+        """Read a stage from its bytes."""
     def run(self, *args: Any, **options: Any) -> list[Tensor]:
-        """Runs the stage alone with one tensor for each argument and returns a list."""
+        """Run the stage alone with one tensor for each argument, and return a list."""
     def __reduce__(self) -> tuple[Callable[[bytes], Stage], tuple[bytes]]: ...
 
 @final
@@ -1648,7 +1652,7 @@ class StageGraph:
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Stage: ...
     def run(self, *args: Any, **options: Any) -> Any:
-        """Runs all stages in this process; arguments as for the traced function, or one tensor for
+        """Run all stages in this process; arguments as for the traced function, or one tensor for
         each input.
 
         A keyword that is not an argument of the function is an option, as for ``nx.jit``.
@@ -1732,7 +1736,7 @@ class StageGraph:
             not have a valid entry for each stage.
         """
     def to_svg(self) -> str:
-        """A drawing of the stages as SVG."""
+        """Return a drawing of the stages as SVG."""
     def _repr_svg_(self) -> str: ...
 
 def split_by(expression: Expression, policy: Policy | str) -> StageGraph:
@@ -1756,9 +1760,9 @@ class TreeDef:
     def num_leaves(self) -> int:
         """The number of leaves."""
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """The container with its leaves."""
+        """Return the container with its leaves."""
     def leaf_path(self, leaf: int) -> str:
-        """The path of a leaf, in Python notation after the container."""
+        """Return the path of the leaf with an index, in Python notation after the container."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...

@@ -57,7 +57,7 @@ impl PyCompiled {
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
 
-    /// Raises the error that a call with these arguments would raise about their types.
+    /// Raise the error that a call with these arguments would raise about their types.
     #[pyo3(signature = (*args, **kwargs))]
     fn check(
         &self,
@@ -68,16 +68,16 @@ impl PyCompiled {
         self.inputs(py, args, kwargs).map(drop)
     }
 
-    /// The estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None if the
-    /// compiler does not report it.
+    /// Return the estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None
+    /// if the compiler does not report it.
     fn cost_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<String, f64>>> {
         let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
         Ok(analysis.cost.map(|cost| cost.into_iter().collect()))
     }
 
-    /// The memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments whose
-    /// memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not report
-    /// it.
+    /// Return the memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments
+    /// whose memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not
+    /// report it.
     fn memory_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<&'static str, i64>>> {
         let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
         Ok(analysis.memory.map(|memory| {

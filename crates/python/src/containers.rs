@@ -321,7 +321,7 @@ fn detach_children<'py>(
 }
 
 impl Tree {
-    /// The container with its leaves.
+    /// Return the container with its leaves.
     pub(crate) fn rebuild(
         &self,
         py: Python<'_>,
@@ -591,7 +591,7 @@ impl PyTree {
         Self::text(&self.0, py)
     }
 
-    /// The container with its leaves.
+    /// Return the container with its leaves.
     fn unflatten(&self, py: Python<'_>, leaves: Converted<Vec<Py<PyAny>>>) -> PyResult<Py<PyAny>> {
         let leaves = leaves.or_name(py, "unflatten", "leaves", "Sequence")?;
         if leaves.len() != self.0.leaf_count() {
@@ -605,7 +605,7 @@ impl PyTree {
         self.0.rebuild(py, &mut leaves.into_iter().map(Ok))
     }
 
-    /// The path of a leaf, in Python notation after the container.
+    /// Return the path of the leaf with an index, in Python notation after the container.
     fn leaf_path(&self, py: Python<'_>, leaf: Converted<Count>) -> PyResult<String> {
         let Count(leaf) = leaf.value(py, "leaf_path", "leaf")?;
         let count = self.0.leaf_count();

@@ -53,8 +53,8 @@ impl PyDevice {
         self.0.description().map_or("host", |description| description.kind())
     }
 
-    /// The memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and ``largest_block`` if
-    /// the plugin counts them. None without statistics, as on the host.
+    /// Return the memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and
+    /// ``largest_block`` if the plugin counts them. None without statistics, as on the host.
     fn memory_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(memory) = self.0.memory().or_raise()? else { return Ok(None) };
         let stats = PyDict::new(py);

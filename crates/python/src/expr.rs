@@ -260,8 +260,8 @@ operator_methods!(PyExpr {
         None
     }
 
-    /// The value itself; only its own device is accepted. `copy` has no effect, because a traced
-    /// value has no memory.
+    /// Return the value itself; the device must be None, the device of a traced value. `copy` has
+    /// no effect, because a traced value has no memory.
     #[pyo3(signature = (device, /, *, stream=None, copy=None))]
     fn to_device<'py>(
         slf: &Bound<'py, Self>,
@@ -354,12 +354,12 @@ operator_methods!(PyExpr {
         Err(no_value(slf, "float value", "functions of nx, such as nx.exp for math.exp, or nx.astype(x, nx.float32)"))
     }
 
-    /// Raises an error that names an alternative, because a traced value has no data.
+    /// Raise an error that names an alternative, because a traced value has no data.
     fn item(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Err(no_value(slf, "number", "nx.hook or nx.print_value to inspect it when the function runs"))
     }
 
-    /// Raises an error that names an alternative, because a traced value has no data.
+    /// Raise an error that names an alternative, because a traced value has no data.
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Err(no_value(slf, "list of numbers", "nx.hook or nx.print_value to inspect it when the function runs"))
     }

@@ -264,7 +264,7 @@ impl PyFunction {
         }
     }
 
-    /// Traces and compiles for these arguments without a run; tensors may be templates.
+    /// Trace and compile for these arguments without a run; tensors may be templates.
     #[pyo3(signature = (*args, **kwargs))]
     fn warm_up<'py>(
         &self,
@@ -277,7 +277,7 @@ impl PyFunction {
         self.entry(py, call, &options, Data::Absent, Purpose::Jit).map(drop)
     }
 
-    /// Traces the function for these arguments and returns the expression.
+    /// Trace the function for these arguments and return the expression.
     #[pyo3(signature = (*args, **kwargs))]
     fn debug_expr<'py>(
         &self,
@@ -292,8 +292,8 @@ impl PyFunction {
         Ok(PyExpression::new(traced, Arc::new(self.expected_arguments(py, call)?)))
     }
 
-    /// Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
-    /// be inspected, compiled and exported.
+    /// Trace the function for these arguments or templates, and return a ``Lowered`` object, which
+    /// can be inspected, compiled and exported.
     #[pyo3(signature = (*args, **kwargs))]
     fn lower<'py>(
         slf: &Bound<'py, Self>,
@@ -315,7 +315,7 @@ impl PyFunction {
         Ok(self.leaf_donations(Call { args, kwargs })?.marks)
     }
 
-    /// Compiles for the types of these arguments only; tensors may be templates.
+    /// Compile for the types of these arguments only; tensors may be templates.
     #[pyo3(signature = (*args))]
     fn compile<'py>(
         slf: &Bound<'py, Self>,
@@ -333,8 +333,8 @@ impl PyFunction {
         Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
     }
 
-    /// Returns the backend of the next call with these arguments, the reason, and the estimated time.
-    /// The method compiles the function if necessary, and does not run it.
+    /// Return the backend of the next call with these arguments, the reason, and the estimated
+    /// time. The method compiles the function if necessary, and does not run it.
     #[pyo3(signature = (*args, **kwargs))]
     fn explain<'py>(
         &self,
@@ -354,8 +354,8 @@ impl PyFunction {
         py.import("nxla.debug")?.getattr("Explanation")?.call1(fields)
     }
 
-    /// Returns the number of compiled entries, hits and misses, and the digests of the programs with
-    /// their backends.
+    /// Return the number of compiled entries, hits and misses, and the digests of the programs
+    /// with their backends.
     fn cache_report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let FunctionReport { entries, hits, misses, bytes, digests, backends } = self.core.report();
         let report = PyDict::new(py);
@@ -368,7 +368,7 @@ impl PyFunction {
         Ok(report)
     }
 
-    /// Deletes the compiled programs of the function.
+    /// Delete the compiled programs of the function.
     fn clear_cache(&self) {
         self.core.clear();
     }

@@ -110,20 +110,20 @@ impl PyStage {
         from_lines(&self.stage.program)
     }
 
-    /// The serialized stage; see ``from_bytes``.
+    /// Return the serialized stage; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         refuse_host_notes("to_bytes", &self.stage.program)?;
         bytes_object(py, &self.stage.to_bytes())
     }
 
-    /// Reads a stage from its bytes.
+    /// Read a stage from its bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: Converted<Bound<'_, PyBytes>>) -> PyResult<Self> {
         let bytes = bytes.or_name(py, "from_bytes", "bytes", "bytes")?;
         Ok(Self { stage: Stage::from_bytes(bytes.as_bytes()).or_raise()?, graph: None })
     }
 
-    /// Runs the stage alone with one tensor for each argument and returns a list.
+    /// Run the stage alone with one tensor for each argument, and return a list.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -248,7 +248,7 @@ impl PyStageGraph {
         }
     }
 
-    /// Runs all stages in this process; arguments as for the traced function, or one tensor for
+    /// Run all stages in this process; arguments as for the traced function, or one tensor for
     /// each input.
     ///
     /// A keyword that is not an argument of the function is an option, as for ``nx.jit``.
@@ -449,7 +449,7 @@ impl PyStageGraph {
         Ok(Self { graph, results, captured, expected })
     }
 
-    /// A drawing of the stages as SVG.
+    /// Return a drawing of the stages as SVG.
     fn to_svg(&self) -> String {
         self.graph.to_svg()
     }

@@ -94,7 +94,7 @@ impl PyBoundFunction {
         self.function.bind(args.py()).call(self.with_instance(args)?, kwargs)
     }
 
-    /// Traces and compiles for these arguments without a run; tensors may be templates.
+    /// Trace and compile for these arguments without a run; tensors may be templates.
     #[pyo3(signature = (*args, **kwargs))]
     fn warm_up<'py>(
         &self,
@@ -104,7 +104,7 @@ impl PyBoundFunction {
         self.call_method("warm_up", args, kwargs)
     }
 
-    /// Traces the function for these arguments and returns the expression.
+    /// Trace the function for these arguments and return the expression.
     #[pyo3(signature = (*args, **kwargs))]
     fn debug_expr<'py>(
         &self,
@@ -114,8 +114,8 @@ impl PyBoundFunction {
         self.call_method("debug_expr", args, kwargs)
     }
 
-    /// Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
-    /// be inspected, compiled and exported.
+    /// Trace the function for these arguments or templates, and return a ``Lowered`` object, which
+    /// can be inspected, compiled and exported.
     #[pyo3(signature = (*args, **kwargs))]
     fn lower<'py>(
         &self,
@@ -125,7 +125,7 @@ impl PyBoundFunction {
         self.call_method("lower", args, kwargs)
     }
 
-    /// Compiles for the types of these arguments only; tensors may be templates.
+    /// Compile for the types of these arguments only; tensors may be templates.
     #[pyo3(signature = (*args))]
     fn compile<'py>(
         slf: &Bound<'py, Self>,
@@ -137,8 +137,8 @@ impl PyBoundFunction {
         transform.call_method1("compile_for", (slf, args.to_list(), &none, &none))
     }
 
-    /// Returns the backend of the next call with these arguments, the reason, and the estimated time.
-    /// The method compiles the function if necessary, and does not run it.
+    /// Return the backend of the next call with these arguments, the reason, and the estimated
+    /// time. The method compiles the function if necessary, and does not run it.
     #[pyo3(signature = (*args, **kwargs))]
     fn explain<'py>(
         &self,

@@ -260,7 +260,7 @@ impl PyExpression {
         self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
     }
 
-    /// One placeholder for each output, in the container of the function's result.
+    /// Return `results`, one for each output, in the container of the function's result.
     fn arrange(&self, py: Python<'_>, results: Converted<Vec<Py<PyAny>>>) -> PyResult<Py<PyAny>> {
         let results = results.or_name(py, "arrange", "results", "Sequence")?;
         let (expected, found) = (self.program.outputs().len(), results.len());
@@ -295,7 +295,10 @@ impl PyExpression {
         })
     }
 
-    /// The lines of all outputs with shared names, without a header.
+    /// Return the lines of all outputs with shared names, without a header.
+    ///
+    /// With a `limit`, only the last nodes are printed. `blocks` prints blocks by their
+    /// ``"name"``, or the nodes of their ``"body"``.
     #[pyo3(
         signature = (limit=None, *, blocks=by_name()),
         text_signature = "($self, limit=None, *, blocks='name')"
@@ -310,7 +313,7 @@ impl PyExpression {
         Ok(py.detach(|| lines(self.program.graph(), &self.roots(), &options)))
     }
 
-    /// The printed form with at most ``limit`` nodes.
+    /// Return the printed form with at most `limit` nodes; `blocks` is as for `lines`.
     #[pyo3(
         signature = (limit=None, *, blocks=by_name()),
         text_signature = "($self, limit=None, *, blocks='name')"
@@ -332,7 +335,7 @@ impl PyExpression {
         self.text(py, GraphPrintOptions { limit: Some(REPR_LIMIT), ..GraphPrintOptions::default() })
     }
 
-    /// A drawing as SVG.
+    /// Return a drawing as SVG.
     fn to_svg(&self, py: Python<'_>) -> String {
         py.detach(|| svg::to_svg(self.program.graph(), &self.roots()))
     }
@@ -341,12 +344,12 @@ impl PyExpression {
         self.to_svg(py)
     }
 
-    /// A drawing as a Mermaid flowchart.
+    /// Return a drawing as a Mermaid flowchart.
     fn to_mermaid(&self, py: Python<'_>) -> String {
         py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.roots()))
     }
 
-    /// Runs the expression; arguments as for the traced function, or one tensor for each input.
+    /// Run the expression; arguments as for the traced function, or one tensor for each input.
     ///
     /// A keyword that is not an argument of the function is an option, as for ``nx.jit``.
     #[pyo3(signature = (*args, **options))]
@@ -369,8 +372,8 @@ impl PyExpression {
         self.results.wrap(py, results)
     }
 
-    /// An expression whose results are all values that a compiler computes outside loops and
-    /// branches; and the operation, type and line of each value.
+    /// Return an expression whose results are all values that a compiler computes outside loops
+    /// and branches; and the operation, type and line of each value.
     fn every_value(&self) -> PyResult<(Self, Vec<(&'static str, String, Option<String>)>)> {
         let (program, nodes) = nxla_runtime::debug::every_value(&self.program).or_raise()?;
         let graph = self.program.graph();
@@ -386,7 +389,7 @@ impl PyExpression {
         Ok((Self { captured, expected, ..expression }, facts))
     }
 
-    /// The number of nodes of each operation.
+    /// Return the number of nodes of each operation.
     fn op_counts(&self) -> std::collections::BTreeMap<&'static str, usize> {
         let mut counts = std::collections::BTreeMap::new();
         for id in self.program.graph().ids() {
@@ -395,21 +398,21 @@ impl PyExpression {
         counts
     }
 
-    /// Checks every invariant of the graph; an error is a bug in nxla.
+    /// Check every invariant of the graph; an error is a bug in nxla.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| nxla_runtime::graph::verify::verify_program(&self.program));
         checked.map_err(|violations| argument_error("verify", violations.to_string()))
     }
 
-    /// The serialized expression without the tensors of ``captured``, which are the last inputs of
-    /// the expression that ``from_bytes`` reads. A pickle contains them.
+    /// Return the serialized expression without the tensors of ``captured``, which are the last
+    /// inputs of the expression that ``from_bytes`` reads. A pickle contains them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         refuse_host_notes("to_bytes", &self.program)?;
         let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
         bytes_object(py, &bytes)
     }
 
-    /// Reads an expression from its bytes; its result is a tuple of its outputs.
+    /// Read an expression from its bytes; its result is a tuple of its outputs.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: Converted<Bound<'_, PyBytes>>) -> PyResult<Self> {
         Self::read(py, bytes.or_name(py, "from_bytes", "bytes", "bytes")?.as_bytes())
@@ -443,7 +446,7 @@ impl PyExpression {
         Ok(Self { program, results, captured, expected, context: ROOT })
     }
 
-    /// Returns whether the expression calls hooks.
+    /// True if the expression calls hooks.
     #[getter]
     fn has_hooks(&self) -> bool {
         !self.program.effects().is_empty()

@@ -96,7 +96,7 @@ impl PyTensor {
         only_element(py, &self.tensor(), function)
     }
 
-    /// The only element as a Python number.
+    /// Return the only element as a Python number; several elements are an error.
     fn item_number(&self, py: Python<'_>, function: &str) -> PyResult<Py<PyAny>> {
         let tensor = self.tensor();
         python_number(py, only_element(py, &tensor, function)?, tensor.dtype())
@@ -204,8 +204,8 @@ operator_methods!(PyTensor {
         PyDevice(self.tensor().device())
     }
 
-    /// Returns the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
-    /// and ``copy=False`` forbids a copy. ``stream`` is part of the standard, and must be None.
+    /// Return the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
+    /// and ``copy=False`` forbids a copy. `stream` is part of the standard, and must be None.
     #[pyo3(signature = (device, /, *, stream=None, copy=None))]
     fn to_device(
         slf: &Bound<'_, Self>,
@@ -220,7 +220,7 @@ operator_methods!(PyTensor {
         device::to_device(slf, &device_from(device)?, copy)
     }
 
-    /// Returns the tensor on the device; the original is freed, even if the copy fails.
+    /// Return the tensor on the device; the original is freed, even if the copy fails.
     #[pyo3(signature = (device, /))]
     fn transfer_to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         device::transfer(slf, &device_from(device)?)
@@ -240,42 +240,42 @@ operator_methods!(PyTensor {
         bytes_object(py, first.bytes())
     }
 
-    /// Returns whether device memory has been freed or donated.
+    /// Return whether device memory has been freed or donated.
     fn is_released(&self) -> PyResult<bool> {
         self.tensor().is_released().or_raise()
     }
 
-    /// Returns whether reading would not wait.
+    /// Return whether reading would not wait.
     fn is_ready(&self) -> PyResult<bool> {
         self.tensor().is_ready().or_raise()
     }
 
-    /// Waits until the data is computed; returns the tensor.
+    /// Wait until the data is computed, and return the tensor.
     fn block_until_ready<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let tensor = slf.get().tensor();
         wait_interruptible(slf.py(), &tensor)?;
         Ok(slf.clone())
     }
 
-    /// Frees device memory immediately; returns whether memory was freed. Host memory is freed with
-    /// the last reference.
+    /// Free device memory immediately, and return whether memory was freed. Host memory is freed
+    /// with the last reference.
     fn deallocate(&self) -> PyResult<bool> {
         self.tensor().deallocate().or_raise()
     }
 
-    /// A copy in host memory, or the tensor if it is on the host.
+    /// Return a copy in host memory, or the tensor if it is on the host.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let tensor = slf.get().tensor();
         let host = RawTensor::from(host_of(slf.py(), &tensor)?);
         PyTensor::wrap(slf.py(), host.with_vectors(tensor.vectors().clone()))
     }
 
-    /// The only element as a Python number.
+    /// Return the only element as a Python number; several elements are an error.
     fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.item_number(py, "item")
     }
 
-    /// The elements as nested lists; a number for a scalar.
+    /// Return the elements as nested lists; a number for a scalar.
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let host = self.host(py)?;
         check_depth(host.rank(), &|| "tolist".into())?;
@@ -283,7 +283,7 @@ operator_methods!(PyTensor {
         lists(py, &host, host.shape(), &mut 0)
     }
 
-    /// The data as a NumPy array: a read-only view of a host tensor, or a copy of a device tensor.
+    /// Return a NumPy array: a read-only view of a host tensor, or a copy of a device tensor.
     fn numpy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         crate::numpy::to_numpy(py, self.host(py)?)
     }
