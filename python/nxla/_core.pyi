@@ -503,6 +503,13 @@ class _Operators:
     def flatten(self, /, *, axes: Axes | None = None) -> Tensor:
         """Merge adjacent axes into one; all axes by default.
 
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        axes : int or str, or a sequence, optional
+            The axes. A scalar without axes becomes a vector of size 1.
+
         Raises
         ------
         ArgumentError
@@ -607,6 +614,13 @@ class _Operators:
         """
     def ravel(self, /, *, axes: Axes | None = None) -> Tensor:
         """Merge adjacent axes into one; all axes by default.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        axes : int or str, or a sequence, optional
+            The axes. A scalar without axes becomes a vector of size 1.
 
         Raises
         ------
@@ -716,8 +730,10 @@ class _Operators:
 
         Raises
         ------
-        ShapeError
+        ArgumentError
             If the size of an axis is not 1.
+        ShapeError
+            If an axis does not exist.
 
         Examples
         --------
@@ -2970,10 +2986,19 @@ def batch_norm(
 def bitcast(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
     """Reinterpret the bits of elements as another dtype of the same width.
 
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    dtype : dtype_like
+        A real dtype of the same width.
+
     Raises
     ------
-    DTypeError
+    ArgumentError
         If the widths differ.
+    DTypeError
+        If a dtype is complex.
 
     Examples
     --------
@@ -3153,8 +3178,8 @@ def broadcast_arrays(*arrays: TensorLike) -> tuple[Tensor, ...]:
 
     Raises
     ------
-    ShapeError
-        If they have none.
+    ArgumentError
+        If the shapes do not broadcast.
 
     Examples
     --------
@@ -3182,8 +3207,10 @@ def broadcast_to(
 
     Raises
     ------
-    ShapeError
+    ArgumentError
         If a size of `x` is neither 1 nor the size of the result.
+    ShapeError
+        If `x` has more axes than the result.
 
     Examples
     --------
@@ -3349,8 +3376,10 @@ def concat(arrays: Sequence[TensorLike], /, axis: Axis | None = 0) -> Tensor:
 
     Raises
     ------
+    ArgumentError
+        If `arrays` is empty, or other axes differ in size.
     ShapeError
-        If other axes differ in size.
+        If the axis does not exist.
 
     Examples
     --------
@@ -3424,7 +3453,7 @@ def conv(
 
     Raises
     ------
-    ShapeError
+    ArgumentError
         If there are fewer than three axes, or if channels do not match.
 
     Examples
@@ -4269,6 +4298,13 @@ def fftn(
 def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
     """Merge adjacent axes into one; all axes by default.
 
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axes : int or str, or a sequence, optional
+        The axes. A scalar without axes becomes a vector of size 1.
+
     Raises
     ------
     ArgumentError
@@ -4283,6 +4319,13 @@ def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
 
 def flip(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     """Reverse the order of elements along axes, along all by default.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
 
     Raises
     ------
@@ -5491,6 +5534,19 @@ def logsumexp(
 def make_diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
     """Return a matrix with a vector on a diagonal and zeros elsewhere.
 
+    Parameters
+    ----------
+    x : tensor_like
+        A vector.
+    offset : int
+        The diagonal: the number of columns to the right of the main diagonal, negative for the
+        left.
+
+    Raises
+    ------
+    ShapeError
+        If `x` is not a vector.
+
     Examples
     --------
     >>> import nxla as nx
@@ -6482,10 +6538,21 @@ def prod(
 def put_diagonal(x: TensorLike, diagonal: TensorLike, /, offset: int = 0) -> Tensor:
     """Replace a diagonal of a matrix.
 
+    Parameters
+    ----------
+    x : tensor_like
+        A matrix.
+    diagonal : tensor_like
+        A vector of the new elements; the dtypes promote.
+    offset : int
+        As for `make_diagonal`.
+
     Raises
     ------
     ShapeError
-        If `x` has not two axes, or the diagonal not the right length.
+        If `x` is not a matrix, or `diagonal` does not have the length of the diagonal.
+    ArgumentError
+        If the diagonal is outside the matrix.
 
     Examples
     --------
@@ -6750,7 +6817,7 @@ def reshape(
 
     Raises
     ------
-    ShapeError
+    ArgumentError
         If the number of elements differs.
 
     Examples
@@ -7102,7 +7169,9 @@ def slice(
     Raises
     ------
     ShapeError
-        If there is not one number for each axis, or the block is larger than the tensor.
+        If there is not one number for each axis.
+    ArgumentError
+        If the block is larger than the tensor.
 
     Examples
     --------
@@ -7394,8 +7463,10 @@ def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
 
     Raises
     ------
-    ShapeError
+    ArgumentError
         If the size of an axis is not 1.
+    ShapeError
+        If an axis does not exist.
 
     Examples
     --------
@@ -7418,8 +7489,8 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, *, name: str | None = 
 
     Raises
     ------
-    ShapeError
-        If the shapes differ.
+    ArgumentError
+        If `arrays` is empty, the shapes differ, or the axis does not exist.
 
     Examples
     --------
@@ -7884,6 +7955,13 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: Axis = -1) -> Tensor:
 
     Elements of `x1` are conjugated. The dtype is the promoted dtype of both operands.
 
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands.
+    axis : int or str
+        The axis of the broadcast operands.
+
     Raises
     ------
     ShapeError
@@ -7921,6 +7999,8 @@ def weighted_mean(
     ------
     ShapeError
         If the weights have another shape.
+    ArgumentError
+        If the weights have another shape and `axis` is omitted.
 
     Examples
     --------

@@ -288,10 +288,10 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
     Raises
     ------
     ShapeError
-        If sizes along the mapped axes differ, or an axis does not exist.
+        If sizes along the mapped axes differ, an axis does not exist, or no argument is mapped.
     ArgumentError
-        If no argument is mapped, `in_axes` has the wrong length, a container of axes does not match
-        its value, or `out_axes` is None for a result that depends on a mapped argument.
+        If `in_axes` has the wrong length, a container of axes does not match its value, or
+        `out_axes` is None for a result that depends on a mapped argument.
 
     Examples
     --------

@@ -551,6 +551,13 @@ def print_expr(value: T, /, *, label: str | None = None) -> T:
 
     Outside a trace the value itself is printed.
 
+    Parameters
+    ----------
+    value : tensor or container
+        The returned value.
+    label : str, optional
+        A prefix.
+
     Examples
     --------
     >>> import nxla as nx

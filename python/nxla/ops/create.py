@@ -181,7 +181,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     ----------
     x : object
         An object with the method ``__dlpack__``, in host memory or on a CUDA device, with its
-        elements in row-major order.
+        elements in row-major order. A NumPy array in another order is copied.
     device : Device or str, optional
         The device; by default the device of the current options, or the device of the data.
     copy : bool, optional
@@ -706,6 +706,15 @@ def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | N
 
 def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = None) -> Tensor:
     """Return a mask that is true on and below a diagonal.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        The sizes.
+    k : int
+        The diagonal: the number of columns to the right of the main diagonal.
+    device : Device or str, optional
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------

@@ -149,6 +149,18 @@ def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
 def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
     """Return whether a dtype promotes to another dtype.
 
+    Parameters
+    ----------
+    from_ : tensor_like or dtype_like
+        The dtype, or a value with the dtype.
+    to : dtype_like
+        The other dtype.
+
+    Returns
+    -------
+    bool
+        True if the promoted dtype of both is `to`.
+
     Examples
     --------
     >>> import nxla as nx

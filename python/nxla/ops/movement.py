@@ -112,6 +112,18 @@ def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]
 def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
     """Split a tensor into its entries along an axis; the inverse of `stack`.
 
+    Parameters
+    ----------
+    x : tensor_like
+        A tensor with at least one axis.
+    axis : int or str
+        The axis, which the entries do not have.
+
+    Raises
+    ------
+    ShapeError
+        If the axis does not exist.
+
     Examples
     --------
     >>> import nxla as nx

@@ -149,6 +149,13 @@ functions! {
     ///
     /// Elements of `x1` are conjugated. The dtype is the promoted dtype of both operands.
     ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Operands.
+    /// axis : int or str
+    ///     The axis of the broadcast operands.
+    ///
     /// Raises
     /// ------
     /// ShapeError
@@ -217,7 +224,7 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
+    /// ArgumentError
     ///     If there are fewer than three axes, or if channels do not match.
     ///
     /// Examples

@@ -201,6 +201,19 @@ functions! {
 
     /// Return a matrix with a vector on a diagonal and zeros elsewhere.
     ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     A vector.
+    /// offset : int
+    ///     The diagonal: the number of columns to the right of the main diagonal, negative for the
+    ///     left.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If `x` is not a vector.
+    ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
@@ -210,10 +223,21 @@ functions! {
 
     /// Replace a diagonal of a matrix.
     ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     A matrix.
+    /// diagonal : tensor_like
+    ///     A vector of the new elements; the dtypes promote.
+    /// offset : int
+    ///     As for `make_diagonal`.
+    ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If `x` has not two axes, or the diagonal not the right length.
+    ///     If `x` is not a matrix, or `diagonal` does not have the length of the diagonal.
+    /// ArgumentError
+    ///     If the diagonal is outside the matrix.
     ///
     /// Examples
     /// --------

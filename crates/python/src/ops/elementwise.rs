@@ -359,10 +359,19 @@ functions! {
 
     /// Reinterpret the bits of elements as another dtype of the same width.
     ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// dtype : dtype_like
+    ///     A real dtype of the same width.
+    ///
     /// Raises
     /// ------
-    /// DTypeError
+    /// ArgumentError
     ///     If the widths differ.
+    /// DTypeError
+    ///     If a dtype is complex.
     ///
     /// Examples
     /// --------

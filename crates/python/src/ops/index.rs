@@ -148,7 +148,9 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is not one number for each axis, or the block is larger than the tensor.
+    ///     If there is not one number for each axis.
+    /// ArgumentError
+    ///     If the block is larger than the tensor.
     ///
     /// Examples
     /// --------

@@ -265,7 +265,7 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
+    /// ArgumentError
     ///     If the number of elements differs.
     ///
     /// Examples
@@ -287,6 +287,13 @@ functions! {
     };
 
     /// Merge adjacent axes into one; all axes by default.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axes : int or str, or a sequence, optional
+    ///     The axes. A scalar without axes becomes a vector of size 1.
     ///
     /// Raises
     /// ------
@@ -335,8 +342,10 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
+    /// ArgumentError
     ///     If the size of an axis is not 1.
+    /// ShapeError
+    ///     If an axis does not exist.
     ///
     /// Examples
     /// --------
@@ -402,6 +411,13 @@ functions! {
 
     /// Reverse the order of elements along axes, along all by default.
     ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    ///
     /// Raises
     /// ------
     /// ShapeError
@@ -430,8 +446,10 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
+    /// ArgumentError
     ///     If a size of `x` is neither 1 nor the size of the result.
+    /// ShapeError
+    ///     If `x` has more axes than the result.
     ///
     /// Examples
     /// --------
@@ -448,8 +466,8 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
-    ///     If they have none.
+    /// ArgumentError
+    ///     If the shapes do not broadcast.
     ///
     /// Examples
     /// --------
@@ -469,8 +487,10 @@ functions! {
     ///
     /// Raises
     /// ------
+    /// ArgumentError
+    ///     If `arrays` is empty, or other axes differ in size.
     /// ShapeError
-    ///     If other axes differ in size.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------
@@ -500,8 +520,8 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
-    ///     If the shapes differ.
+    /// ArgumentError
+    ///     If `arrays` is empty, the shapes differ, or the axis does not exist.
     ///
     /// Examples
     /// --------

@@ -275,6 +275,8 @@ functions! {
     /// ------
     /// ShapeError
     ///     If the weights have another shape.
+    /// ArgumentError
+    ///     If the weights have another shape and `axis` is omitted.
     ///
     /// Examples
     /// --------
