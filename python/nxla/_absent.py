@@ -119,10 +119,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         "r_",
         "s_",
     ),
-    "it is one formula; use slices": (
+    "it calls a function for several axes; functions of nx accept a sequence of axes": (
         "apply_over_axes",
-        "piecewise",
     ),
+    "it selects among functions by conditions; use nx.where": ("piecewise",),
     "the shape of its result depends on data; use nx.where, or masks": (
         "intersect1d",
         "setdiff1d",
@@ -148,9 +148,11 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "it reads files of raw numbers; pass the bytes to nx.from_binary": ("fromfile",),
     "it returns a contraction order; nx.einsum accepts one": ("einsum_path",),
-    "it has several axes or bins of several axes; use nx.histogram or nx.segment_sum": (
+    "it has bins along several axes; use nx.segment_sum": (
         "histogram2d",
         "histogramdd",
+    ),
+    "it sorts by several keys; use nx.argsort for one key after another, the last key last": (
         "lexsort",
     ),
     "the partitioner of XLA does not communicate in this way; see nx.collectives": (

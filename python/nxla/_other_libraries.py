@@ -455,7 +455,7 @@ NN: dict[str, str] = {
     "logsigmoid": "nx.nn.log_sigmoid",
     "max_pool2d": "nx.nn.max_pool",
     "mse_loss": "nx.mean of nx.nn.squared_error",
-    "normalize": "nx.nn.layer_norm",
+    "normalize": "x / nx.linalg.vector_norm(x, axis=axis, keepdims=True)",
     "scaled_dot_general": "nothing: it is about dtypes that no backend has",
     "scaled_dot_product_attention": "nx.nn.dot_product_attention",
     "scaled_matmul": "nothing: it is about dtypes that no backend has",
