@@ -533,6 +533,8 @@ class _Operators:
     ) -> Tensor:
         """Find the largest element: see `nxla.max`.
 
+        With `where`, which may select no element, `initial` is required.
+
         Examples
         --------
         >>> import nxla as nx
@@ -575,6 +577,8 @@ class _Operators:
         where: TensorLike | None = None,
     ) -> Tensor:
         """Find the smallest element: see `nxla.min`.
+
+        With `where`, which may select no element, `initial` is required.
 
         Examples
         --------
@@ -1798,7 +1802,8 @@ def register_container(
         The class.
     flatten : callable
         Returns ``(children, aux)`` for a value. The children are containers or leaves. ``aux`` must
-        be hashable and comparable; it is static, so a value with another ``aux`` is traced again.
+        be hashable, or a list, dict or set of hashable values; it is static, so a value with
+        another ``aux`` is traced again.
     unflatten : callable
         Returns the value for ``(aux, children)``.
 

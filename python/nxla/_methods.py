@@ -28,8 +28,8 @@ class Place:
     """The elements of a tensor that ``x.at[key]`` selects.
 
     Its methods return a new tensor and do not change `x`. Values broadcast and are converted to the
-    dtype of `x`. If a key selects an element several times, all updates apply, except for `set`,
-    which applies one of them.
+    dtype of `x`. If a key selects an element several times, all updates apply, except for `set`
+    and `apply`, which apply one of them.
 
     Examples
     --------

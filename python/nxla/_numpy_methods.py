@@ -257,6 +257,8 @@ def max(
 ) -> Tensor:
     """Find the largest element: see `nxla.max`.
 
+    With `where`, which may select no element, `initial` is required.
+
     Examples
     --------
     >>> import nxla as nx
@@ -315,6 +317,8 @@ def min(
     where: TensorLike | None = None,
 ) -> Tensor:
     """Find the smallest element: see `nxla.min`.
+
+    With `where`, which may select no element, `initial` is required.
 
     Examples
     --------

@@ -500,7 +500,8 @@ fn rebuild_dataclass(
 ///     The class.
 /// flatten : callable
 ///     Returns ``(children, aux)`` for a value. The children are containers or leaves. ``aux`` must
-///     be hashable and comparable; it is static, so a value with another ``aux`` is traced again.
+///     be hashable, or a list, dict or set of hashable values; it is static, so a value with
+///     another ``aux`` is traced again.
 /// unflatten : callable
 ///     Returns the value for ``(aux, children)``.
 ///

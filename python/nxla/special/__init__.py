@@ -1,7 +1,8 @@
 """Special functions, with the names of `scipy.special`.
 
 The functions are computed in ``float64``, and the results are rounded to the dtype of the
-operands. All functions have derivatives of any order.
+operands. Exceptions are `digamma`, `erf`, `erfc`, `erfinv` and `gammaln`, which are functions of
+`nxla` by other names. All functions have derivatives of any order.
 
 >>> import nxla as nx
 >>> x = nx.tensor([0.5, 1.0, 2.0])
