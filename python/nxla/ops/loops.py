@@ -106,7 +106,8 @@ def while_loop(
     Returns
     -------
     tensor or container
-        The first state for which the condition does not hold.
+        The first state for which the condition does not hold, or the state after `max_trips`
+        iterations.
 
     Raises
     ------
