@@ -5,6 +5,23 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
+
+import nxla as nx
+
+#: The data types of ONNX by dtype of NumPy.
+TYPES = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "int16": 5,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+    "float64": 11,
+}
+
 
 def field(number: int, value: int | bytes | str) -> bytes:
     """Return a field of a protocol buffer."""
@@ -50,9 +67,8 @@ def value(name: str, shape: list[int | str] | None, data_type: int = 1) -> bytes
 
 def tensor(name: str, array: Any) -> bytes:
     """Return a TensorProto with raw data."""
-    types = {"float32": 1, "int32": 6, "int64": 7, "float64": 11, "bool": 9}
     dims = b"".join(field(1, size) for size in array.shape)
-    return dims + field(2, types[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
+    return dims + field(2, TYPES[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
 
 
 def graph(
@@ -94,3 +110,35 @@ def floats(name: str, values: list[float]) -> bytes:
 def texts(name: str, values: list[str]) -> bytes:
     """Return an AttributeProto of a list of strings."""
     return field(1, name) + b"".join(field(9, value) for value in values) + field(20, 8)
+
+
+def run(
+    op: str,
+    inputs: list[Any],
+    *attributes: bytes,
+    outputs: int = 1,
+    constants: dict[int, Any] | None = None,
+    version: int = 21,
+    domain: str = "",
+) -> Any:
+    """Apply an operator; inputs by position are arguments, `constants` are initializers."""
+    arrays = [np.asarray(each) if each is not None else None for each in inputs]
+    names = [f"x{index}" if each is not None else "" for index, each in enumerate(arrays)]
+    initializers = {f"c{index}": np.asarray(each) for index, each in (constants or {}).items()}
+    for index in constants or {}:
+        names[index:index] = [f"c{index}"]
+    results = [f"y{index}" for index in range(outputs)]
+    declared = [
+        value(f"x{index}", list(each.shape), TYPES[str(each.dtype)])
+        for index, each in enumerate(arrays)
+        if each is not None
+    ]
+    body = graph(
+        [node(op, names, results, *attributes, domain=domain)],
+        declared,
+        [value(name, None) for name in results],
+        [tensor(name, each) for name, each in initializers.items()],
+    )
+    sets = field(8, field(1, domain) + field(2, 1)) if domain else b""
+    function = nx.from_onnx(model(body, version) + sets)
+    return function(*[nx.tensor(each) for each in arrays if each is not None])

@@ -19,55 +19,12 @@ from onnx_files import (
     integers,
     model,
     node,
+    run,
     tensor,
     text,
     texts,
     value,
 )
-
-#: The data types of ONNX by dtype of NumPy.
-TYPES = {
-    "float32": 1,
-    "uint8": 2,
-    "int8": 3,
-    "int32": 6,
-    "int64": 7,
-    "bool": 9,
-    "float16": 10,
-}
-
-
-def run(
-    op: str,
-    inputs: list[Any],
-    *attributes: bytes,
-    outputs: int = 1,
-    constants: dict[int, Any] | None = None,
-    version: int = 21,
-    domain: str = "",
-) -> Any:
-    """Apply an operator; inputs by position are arguments, `constants` are initializers."""
-    arrays = [np.asarray(each) if each is not None else None for each in inputs]
-    names = [f"x{index}" if each is not None else "" for index, each in enumerate(arrays)]
-    initializers = {f"c{index}": np.asarray(each) for index, each in (constants or {}).items()}
-    for index in constants or {}:
-        names[index:index] = [f"c{index}"]
-    results = [f"y{index}" for index in range(outputs)]
-    declared = [
-        value(f"x{index}", list(each.shape), TYPES[str(each.dtype)])
-        for index, each in enumerate(arrays)
-        if each is not None
-    ]
-    body = graph(
-        [node(op, names, results, *attributes, domain=domain)],
-        declared,
-        [value(name, None) for name in results],
-        [tensor(name, each) for name, each in initializers.items()],
-    )
-    sets = field(8, field(1, domain) + field(2, 1)) if domain else b""
-    function = nx.from_onnx(model(body, version) + sets)
-    return function(*[nx.tensor(each) for each in arrays if each is not None])
-
 
 X = np.array([-2.0, -0.5, 0.25, 3.0], dtype=np.float32)
 BIAS = np.array([0.5, -1.0, 2.0, 0.0], dtype=np.float32)
