@@ -166,6 +166,15 @@ impl<'m> Call<'_, 'm, '_> {
         Ok(self.maybe_int(name)?.unwrap_or(default))
     }
 
+    /// Returns an attribute that must be a positive number.
+    pub(super) fn positive(&self, name: &str, default: i64) -> Built<usize> {
+        let value = self.int(name, default)?;
+        match usize::try_from(value) {
+            Ok(count) if count > 0 => Ok(count),
+            _ => invalid(format!("{name}: must be positive; got {value}")),
+        }
+    }
+
     /// Returns an integer attribute as a boolean.
     pub(super) fn flag(&self, name: &str, default: bool) -> Built<bool> {
         Ok(self.maybe_int(name)?.map_or(default, |value| value != 0))

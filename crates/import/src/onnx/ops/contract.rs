@@ -141,14 +141,6 @@ fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![call.graph().as_type(result, DType::S32)?])
 }
 
-/// Returns the number of groups, at least one.
-fn groups(call: &Call<'_, '_, '_>) -> Built<usize> {
-    match usize::try_from(call.int("group", 1)?) {
-        Ok(groups) if groups > 0 => Ok(groups),
-        _ => invalid("group: must be positive"),
-    }
-}
-
 /// Adds a bias along the channels.
 fn add_bias(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Built<ExprId> {
     let Some(bias) = bias else { return Ok(x) };
@@ -172,7 +164,7 @@ pub(super) fn conv(
         strides: Some(windows.strides),
         padding: WindowPadding::Explicit(windows.padding),
         kernel_dilation: Some(windows.dilations),
-        feature_groups: groups(call)?,
+        feature_groups: call.positive("group", 1)?,
         ..ConvOptions::default()
     };
     let result = call.graph().conv(x, kernel, &options)?;
@@ -225,7 +217,7 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let found = call.ty(kernel);
         return invalid(format!("W: must have {} axes; got {found}", spatial + 2));
     }
-    let groups = groups(call)?;
+    let groups = call.positive("group", 1)?;
     let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
     let padding = transposed_padding(call, [&sizes, &window, &strides, &dilations])?;
     let shape = call.shape(kernel);

@@ -4,6 +4,7 @@
 //! no counterpart.
 
 mod activation;
+mod blockwise;
 mod contract;
 mod control;
 mod create;
@@ -45,6 +46,7 @@ const fn operator(name: &'static str, build: Build) -> Operator {
 
 const FAMILIES: &[&[Operator]] = &[
     activation::OPERATORS,
+    blockwise::OPERATORS,
     contract::OPERATORS,
     control::OPERATORS,
     create::OPERATORS,

@@ -38,10 +38,21 @@ fn broadcast_parameter(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId
         let found = call.ty(parameter);
         return invalid(format!("block_size: must be positive for a scale {found}"));
     }
+    repeat_blocks(call, parameter, (axis, block, shape[axis]))
+}
+
+/// Repeats the parameter of each block of an axis for the elements of the block. The last block may
+/// be shorter.
+pub(super) fn repeat_blocks(
+    call: &mut Call<'_, '_, '_>,
+    parameter: ExprId,
+    (axis, block, length): (usize, usize, usize),
+) -> Built<ExprId> {
     let along = to_i64(axis);
     let graph = call.graph();
-    let repeated = graph.repeat(parameter, &[block], along)?;
-    let size = graph.shape(repeated)[axis].min(shape[axis]);
+    // A block may be longer than the axis.
+    let repeated = graph.repeat(parameter, &[block.min(length.max(1))], along)?;
+    let size = graph.shape(repeated)[axis].min(length);
     Ok(graph.slice_along_axis(repeated, 0, size, along, 1)?)
 }
 
