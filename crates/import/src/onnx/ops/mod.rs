@@ -10,6 +10,8 @@ mod control;
 mod create;
 mod elementwise;
 mod fourier;
+mod fused_attention;
+mod group_query;
 mod index;
 mod loss;
 mod movement;
@@ -19,6 +21,7 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
 mod sampling;
 mod scatter;
 mod window;
@@ -54,6 +57,8 @@ const FAMILIES: &[&[Operator]] = &[
     elementwise::BINARY,
     elementwise::OTHER,
     fourier::OPERATORS,
+    fused_attention::OPERATORS,
+    group_query::OPERATORS,
     index::OPERATORS,
     loss::OPERATORS,
     movement::OPERATORS,
@@ -63,6 +68,7 @@ const FAMILIES: &[&[Operator]] = &[
     recurrent::OPERATORS,
     reduce::OPERATORS,
     resize::OPERATORS,
+    rotary::OPERATORS,
     sampling::OPERATORS,
     scatter::OPERATORS,
     window::OPERATORS,

@@ -1,8 +1,8 @@
-//! Normalization, attention and rotary embeddings.
+//! Normalization and attention.
 
 use nxla_expr::ExprId;
-use nxla_expr::build::{Norm, SliceStart};
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_expr::build::{Formula, Norm};
+use nxla_tensor::{DType, Scalar};
 
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
@@ -23,9 +23,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("LpNormalization", lp_norm),
     operator("MeanVarianceNormalization", mean_variance_norm),
     operator("RMSNormalization", rms_norm),
-    operator("RotaryEmbedding", rotary),
     operator("SimplifiedLayerNormalization", rms_norm),
-    operator("com.microsoft:RotaryEmbedding", rotary),
     operator("com.microsoft:SimplifiedLayerNormalization", rms_norm),
     operator("com.microsoft:SkipLayerNormalization", |call| skip_norm(call, false)),
     operator("com.microsoft:SkipSimplifiedLayerNormalization", |call| skip_norm(call, true)),
@@ -82,7 +80,7 @@ fn last_axes(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Vec<i64>> {
 }
 
 /// Multiplies by a scale and adds a bias, which broadcast.
-fn affine(
+pub(super) fn affine(
     call: &mut Call<'_, '_, '_>,
     mut x: ExprId,
     scale: Option<ExprId>,
@@ -121,7 +119,7 @@ fn layer_norm(
     Ok(results)
 }
 
-/// The result has the dtype of the scale.
+/// The result has the dtype of the scale. The second result is the inverse root of the mean square.
 fn rms_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (x, scale) = (call.input(0)?, call.optional(1));
     let axes = last_axes(call, x)?;
@@ -129,7 +127,15 @@ fn rms_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let dtype = call.dtype(scale.unwrap_or(x));
     let normal = call.graph().rms_norm(x, None, &axes, epsilon)?;
     let result = affine(call, normal, scale, None)?;
-    Ok(vec![call.graph().as_type(result, dtype)?])
+    let mut results = vec![call.graph().as_type(result, dtype)?];
+    if call.has_output(1) {
+        let formula = Formula::new(call.graph());
+        let x = formula.term(x);
+        let wide = x.as_type(x.dtype().at_least_f32());
+        let mean = (wide * wide).apply(|graph, square| graph.mean(square, Some(&axes), true));
+        results.push((mean + epsilon).rsqrt().id()?);
+    }
+    Ok(results)
 }
 
 /// Adds a residual connection and an optional bias, then normalizes. The fourth output is the sum.
@@ -190,7 +196,7 @@ fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// Splits the last axis into heads: from `[batch, length, heads * size]` to
 /// `[batch, heads, length, size]`.
-fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
+pub(super) fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
     let shape = call.shape(x);
     if shape.rank() == 4 {
         return Ok(x);
@@ -208,7 +214,7 @@ fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId>
 }
 
 /// Repeats each head so that keys have as many heads as queries.
-fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
+pub(super) fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
     let [batch, own, length, size] = call.shape(x)[..] else { return Ok(x) };
     if own == heads {
         return Ok(x);
@@ -381,111 +387,4 @@ fn weighted_values(
     }
     let result = graph.matmul(weights, at.value)?;
     Ok((graph.as_type(result, dtype)?, shown))
-}
-
-/// Checks the attributes of `com.microsoft` that have no counterpart.
-fn check_rotary(call: &Call<'_, '_, '_>) -> Built<()> {
-    let scale = call.float("scale", 1.0)?;
-    if scale != 1.0 {
-        return unsupported(format!("scale: must be 1.0; got {scale}"));
-    }
-    if call.flag("is_packed_batching", false)? {
-        return unsupported("is_packed_batching: must be 0; got 1");
-    }
-    Ok(())
-}
-
-/// Rotates pairs of features by the angles of their positions. The operator of `com.microsoft` has
-/// the positions before the tables.
-fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
-    let (positions, cos, sin) = match call.node.domain() {
-        "" => (call.optional(3), call.input(1)?, call.input(2)?),
-        _ => (call.optional(1), call.input(2)?, call.input(3)?),
-    };
-    check_rotary(call)?;
-    let shape = call.shape(x);
-    let is_flat = shape.rank() == 3;
-    let mut y = if is_flat && call.int("num_heads", 0)? == 0 {
-        let size = 2 * call.shape(cos).last().copied().unwrap_or(0);
-        let [batch, length, all] = shape[..] else { return Ok(vec![x]) };
-        if size == 0 || !all.is_multiple_of(size) {
-            return invalid(format!("num_heads: must be positive for {}", call.ty(x)));
-        }
-        let graph = call.graph();
-        let split = graph.reshape(x, [batch, length, all / size, size])?;
-        graph.transpose(split, Some(&[0, 2, 1, 3]))?
-    } else {
-        heads_of(call, x, "num_heads")?
-    };
-    let [batch, heads, length, size] = call.shape(y)[..] else {
-        return invalid(format!("X: must have 3 or 4 axes; got {}", call.ty(x)));
-    };
-    let rotated = match usize::try_from(call.int("rotary_embedding_dim", 0)?).unwrap_or(0) {
-        0 => size,
-        rotated => rotated,
-    };
-    if rotated == 0 || rotated > size || !rotated.is_multiple_of(2) {
-        let why = format!("must be even and at most {size}; got {rotated}");
-        return invalid(format!("rotary_embedding_dim: {why}"));
-    }
-    let mut tables = [cos, sin];
-    for table in &mut tables {
-        *table = angles(call, *table, positions, [batch, length])?;
-    }
-    let interleaved = call.flag("interleaved", false)?;
-    let half = rotated / 2;
-    let graph = call.graph();
-    let part = |graph: &mut nxla_expr::Graph, first: usize, count: usize, step: usize| {
-        graph.slice_along_axis(y, SliceStart::at(first), count, -1, step)
-    };
-    let (first, second) = if interleaved {
-        (part(graph, 0, rotated - 1, 2)?, part(graph, 1, rotated - 1, 2)?)
-    } else {
-        (part(graph, 0, half, 1)?, part(graph, half, half, 1)?)
-    };
-    let rest = part(graph, rotated, size.saturating_sub(rotated), 1)?;
-    let [cos, sin] = tables;
-    let (a, b) = (graph.multiply(cos, first)?, graph.multiply(sin, second)?);
-    let real = graph.subtract(a, b)?;
-    let (a, b) = (graph.multiply(sin, first)?, graph.multiply(cos, second)?);
-    let imag = graph.add(a, b)?;
-    y = if interleaved {
-        let pairs = graph.stack(&[real, imag], -1, None)?;
-        graph.reshape(pairs, [batch, heads, length, rotated])?
-    } else {
-        graph.concatenate(&[real, imag], -1)?
-    };
-    if rotated < size {
-        y = graph.concatenate(&[y, rest], -1)?;
-    }
-    if is_flat {
-        y = graph.transpose(y, Some(&[0, 2, 1, 3]))?;
-    }
-    Ok(vec![graph.reshape(y, shape)?])
-}
-
-/// Returns the entries of a table at the positions, with an axis for the heads.
-fn angles(
-    call: &mut Call<'_, '_, '_>,
-    table: ExprId,
-    positions: Option<ExprId>,
-    [batch, length]: [usize; 2],
-) -> Built<ExprId> {
-    let half = call.shape(table).last().copied().unwrap_or(0);
-    let graph = call.graph();
-    let taken = match positions {
-        // One number is the position of the first element of every sequence.
-        Some(start) if graph.shape(start).rank() < 2 && graph.shape(start).size() == 1 => {
-            let start = graph.as_type(start, DType::S64)?;
-            let start = graph.reshape(start, Shape::scalar())?;
-            let step = graph.iota([length], None, DType::S64)?;
-            let places = graph.add(start, step)?;
-            let taken = graph.take(table, places, 0)?;
-            graph.broadcast(taken, [batch, length, half], None)?
-        }
-        Some(positions) => graph.take(table, positions, 0)?,
-        None => table,
-    };
-    Ok(graph.reshape(taken, [batch, 1, length, half])?)
 }

@@ -1,0 +1,267 @@
+//! Attention of `com.microsoft` whose keys serve groups of queries, with a buffer of earlier keys.
+
+use nxla_expr::ExprId;
+use nxla_expr::build::{Formula, SliceStart, Subscript};
+use nxla_tensor::{DType, Shape};
+
+use super::fused_attention::{Heads, Scores, attend, indices, scale_attribute, swap_heads};
+use super::neural::repeat_heads;
+use super::rotary::{angles, rotate};
+use super::{Operator, operator};
+use crate::numbers::to_i64;
+use crate::onnx::error::{Built, invalid, unsupported};
+use crate::onnx::node::Call;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] =
+    &[operator("com.microsoft:GroupQueryAttention", group_query_attention)];
+
+/// The lengths of the sequences of a batch, each `[batch, 1, 1, 1]`.
+struct Lengths {
+    /// The number of keys before the first query.
+    past: ExprId,
+    /// The number of all keys.
+    total: ExprId,
+    /// The length of the longest sequence with all keys.
+    longest: usize,
+}
+
+/// Checks the attributes and inputs that have no counterpart.
+fn check_cache(call: &Call<'_, '_, '_>) -> Built<()> {
+    for name in ["k_quant_type", "v_quant_type"] {
+        let kind = call.text(name, "NONE")?;
+        if kind != "NONE" {
+            return unsupported(format!("{name}: must be NONE; got {kind:?}"));
+        }
+    }
+    if call.flag("sliding_window_cache", false)? {
+        return unsupported("sliding_window_cache: must be 0; got 1");
+    }
+    if call.optional(12).is_some() || call.optional(13).is_some() {
+        return unsupported("k_scale, v_scale: must be missing");
+    }
+    Ok(())
+}
+
+/// Splits the last axis into heads of equal sizes, `[batch, length, heads, size]`.
+fn split(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
+    match call.shape(x)[..] {
+        [batch, length, all] if all.is_multiple_of(heads) => {
+            Ok(call.graph().reshape(x, [batch, length, heads, all / heads])?)
+        }
+        _ => invalid(format!("query, key, value: must have {heads} heads; got {}", call.ty(x))),
+    }
+}
+
+/// Reads queries, keys and values, `[batch, heads, length, size]`. Queries may contain the others.
+fn read_heads(call: &mut Call<'_, '_, '_>) -> Built<Heads> {
+    let (count, own) = (call.positive("num_heads", 0)?, call.positive("kv_num_heads", 0)?);
+    let query = call.input(0)?;
+    let parts = match (call.optional(1), call.optional(2)) {
+        (Some(key), Some(value)) => {
+            [split(call, query, count)?, split(call, key, own)?, split(call, value, own)?]
+        }
+        (None, None) => {
+            let packed = split(call, query, count.saturating_add(own.saturating_mul(2)))?;
+            let graph = call.graph();
+            let mut part = |first: usize, count: usize| {
+                graph.slice_along_axis(packed, SliceStart::at(first), count, 2, 1)
+            };
+            [part(0, count)?, part(count, own)?, part(count + own, own)?]
+        }
+        _ => return invalid("key, value: must both exist or both be missing"),
+    };
+    let [query, key, value] = parts;
+    if call.shape(query)[1] != call.shape(key)[1] {
+        let (query, key) = (call.ty(query), call.ty(key));
+        return unsupported(format!("key: must be as long as the queries; got {query} and {key}"));
+    }
+    Ok(Heads {
+        query: swap_heads(call, query)?,
+        key: swap_heads(call, key)?,
+        value: swap_heads(call, value)?,
+    })
+}
+
+/// Divides queries and keys by their root mean square, if the node has weights for them.
+fn normalize_heads(call: &mut Call<'_, '_, '_>, heads: &mut Heads) -> Built<()> {
+    let epsilon = call.float("qk_norm_epsilon", 1e-6)?;
+    for (x, index, name) in
+        [(&mut heads.query, 14, "q_norm_epsilon"), (&mut heads.key, 15, "k_norm_epsilon")]
+    {
+        if let Some(weight) = call.optional(index) {
+            let epsilon = call.float(name, epsilon)?;
+            *x = call.graph().rms_norm(*x, Some(weight), &[-1], epsilon)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the lengths. New keys follow the keys of earlier calls; the sequences of a batch may have
+/// padding at their ends.
+fn read_lengths(call: &mut Call<'_, '_, '_>, heads: &Heads) -> Built<Lengths> {
+    let (batch, queries) = (call.shape(heads.query)[0], call.shape(heads.query)[2]);
+    let last = call.input(5)?;
+    let longest = call.input(6)?;
+    let longest = call.integer(longest, "total_sequence_length")?;
+    let Ok(longest) = usize::try_from(longest) else {
+        return invalid(format!("total_sequence_length: must not be negative; got {longest}"));
+    };
+    let aligned = [batch, 1, 1, 1];
+    let graph = call.graph();
+    let last = graph.as_type(last, DType::S64)?;
+    let last = graph.reshape(last, aligned)?;
+    let valid = match call.optional(16) {
+        Some(valid) => {
+            let valid = call.graph().as_type(valid, DType::S64)?;
+            Some(call.graph().reshape(valid, aligned)?)
+        }
+        None => None,
+    };
+    let formula = Formula::new(call.graph());
+    let total = formula.term(last) + 1_i64;
+    let valid = match valid {
+        Some(valid) => formula.term(valid),
+        None => total.min(to_i64(queries)),
+    };
+    let [past, total] = formula.ids([total - valid, total])?;
+    Ok(Lengths { past, total, longest })
+}
+
+/// Rotates queries and keys by the angles of their positions.
+fn rotate_heads(call: &mut Call<'_, '_, '_>, heads: &mut Heads, lengths: &Lengths) -> Built<()> {
+    if !call.flag("do_rotary", false)? {
+        return Ok(());
+    }
+    let [batch, _, length, size] = call.shape(heads.query)[..] else { return Ok(()) };
+    let positions = match call.optional(9) {
+        Some(positions) => positions,
+        None => {
+            let step = indices(call, length, 2)?;
+            let graph = call.graph();
+            let places = graph.add(lengths.past, step)?;
+            graph.reshape(places, [batch, length])?
+        }
+    };
+    let mut tables = [call.input(7)?, call.input(8)?];
+    let rotated = call.shape(tables[0]).last().map_or(0, |&half| half.saturating_mul(2));
+    if rotated == 0 || rotated > size {
+        let found = call.ty(tables[0]);
+        return invalid(format!("cos_cache: must have at most {} columns; got {found}", size / 2));
+    }
+    for table in &mut tables {
+        *table = angles(call, *table, Some(positions), [batch, length])?;
+    }
+    let interleaved = call.flag("rotary_interleaved", false)?;
+    for x in [&mut heads.query, &mut heads.key] {
+        *x = rotate(call, *x, tables, rotated, interleaved)?;
+    }
+    Ok(())
+}
+
+/// Returns the buffer with new elements after the elements of earlier calls. The buffer is as long as
+/// before or as the longest sequence. Elements after the end of a sequence are not specified.
+fn append(
+    call: &mut Call<'_, '_, '_>,
+    past: Option<ExprId>,
+    new: ExprId,
+    lengths: &Lengths,
+) -> Built<ExprId> {
+    let [batch, _, count, _] = call.shape(new)[..] else { return Ok(new) };
+    let own = past.map_or(0, |past| call.shape(past).get(2).copied().unwrap_or(0));
+    let capacity = own.max(lengths.longest);
+    let zero = call.scalar(0.0, new)?;
+    let more = |size: usize| (0, to_i64(capacity) - to_i64(size));
+    let Some(past) = past.filter(|_| own > 0) else {
+        return call.pad_axis(new, zero, 2, more(count));
+    };
+    if batch == 1 {
+        let buffer = call.pad_axis(past, zero, 2, more(own))?;
+        let graph = call.graph();
+        let start = graph.reshape(lengths.past, Shape::scalar())?;
+        return Ok(graph.put_slice_along_axis(buffer, SliceStart::Dynamic(start), new, 2)?);
+    }
+    let graph = call.graph();
+    let all = graph.concatenate(&[past, new], 2)?;
+    let start = graph.reshape(lengths.past, [batch, 1])?;
+    let place = graph.iota([1, capacity], Some(1), DType::S64)?;
+    let formula = Formula::new(graph);
+    let [place, start] = formula.terms([place, start]);
+    let is_new = place.greater_equal(start) & place.less(start + to_i64(count));
+    let source = is_new.select(place - start + to_i64(own), place.min(to_i64(own) - 1)).id()?;
+    let graph = call.graph();
+    let sequence = graph.iota([batch, capacity], Some(0), DType::S64)?;
+    let heads = graph.swap_axes(all, 1, 2)?;
+    let taken = graph.subscript(heads, &[Subscript::Take(sequence), Subscript::Take(source)])?;
+    swap_heads(call, taken)
+}
+
+/// Returns the conditions of the pairs of queries and keys that count.
+fn allowed_pairs(
+    call: &mut Call<'_, '_, '_>,
+    queries: usize,
+    lengths: &Lengths,
+) -> Built<Vec<ExprId>> {
+    let window = call.int("local_window_size", -1)?;
+    let is_causal = call.flag("causal", true)?;
+    if window > 0 && !is_causal {
+        return invalid(format!("local_window_size: must be -1 if causal is 0; got {window}"));
+    }
+    let (query, key) = (indices(call, queries, 2)?, indices(call, lengths.longest, 3)?);
+    let formula = Formula::new(call.graph());
+    let [query, key, past, total] = formula.terms([query, key, lengths.past, lengths.total]);
+    if !is_causal {
+        return Ok(vec![key.less(total).id()?]);
+    }
+    let place = past + query;
+    let mut allowed = vec![key.less_equal(place).id()?];
+    if window > 0 {
+        allowed.push((place - key).less(window).id()?);
+    }
+    Ok(allowed)
+}
+
+/// Returns the score of the additional key, or `None`.
+fn sink(call: &mut Call<'_, '_, '_>, query: ExprId) -> Built<Option<ExprId>> {
+    if let Some(sink) = call.optional(11) {
+        return Ok(Some(sink));
+    }
+    Ok(match call.int("smooth_softmax", -1)? {
+        1 => Some(call.scalar(0.0, query)?),
+        _ => None,
+    })
+}
+
+fn group_query_attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    check_cache(call)?;
+    let mut heads = read_heads(call)?;
+    normalize_heads(call, &mut heads)?;
+    let lengths = read_lengths(call, &heads)?;
+    rotate_heads(call, &mut heads, &lengths)?;
+    let (past_key, past_value) = (call.optional(3), call.optional(4));
+    let key = append(call, past_key, heads.key, &lengths)?;
+    let value = append(call, past_value, heads.value, &lengths)?;
+    let count = call.shape(heads.query)[1];
+    for (x, all) in [(&mut heads.key, key), (&mut heads.value, value)] {
+        let first = SliceStart::at(0);
+        let used = call.graph().slice_along_axis(all, first, lengths.longest, 2, 1)?;
+        *x = repeat_heads(call, used, count)?;
+    }
+    let queries = call.shape(heads.query)[2];
+    let scores = Scores {
+        scale: scale_attribute(call)?,
+        softcap: call.float("softcap", 0.0)?,
+        bias: call.optional(10),
+        allowed: allowed_pairs(call, queries, &lengths)?,
+        sink: sink(call, heads.query)?,
+    };
+    let attended = attend(call, &heads, &scores)?;
+    let mut results = vec![attended.result, key, value];
+    match call.int("qk_output", 0)? {
+        0 => {}
+        1 => results.push(attended.scores),
+        2 => results.push(attended.weights),
+        other => return invalid(format!("qk_output: must be 0, 1 or 2; got {other}")),
+    }
+    Ok(results)
+}
