@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape};
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, invalid, unsupported};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -34,11 +34,10 @@ pub(super) const OPERATORS: &[Operator] = &[
         Ok(vec![call.graph().matmul(x, y)?])
     }),
     operator("MatMulInteger", matmul_integer),
-    operator("com.microsoft:FusedMatMul", fused_matmul),
 ];
 
 /// Returns `alpha op(a) op(b) + beta c`.
-fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+pub(super) fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [mut a, mut b] = call.inputs()?;
     let (alpha, beta) = (call.float("alpha", 1.0)?, call.float("beta", 1.0)?);
     let (left, right) = (call.flag("transA", false)?, call.flag("transB", false)?);
@@ -61,7 +60,7 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// Multiplies by a factor. Integers times a fraction are `f64`, so that the caller truncates only
 /// its final result.
-fn scale_by(call: &mut Call<'_, '_, '_>, mut x: ExprId, factor: f64) -> Built<ExprId> {
+pub(super) fn scale_by(call: &mut Call<'_, '_, '_>, mut x: ExprId, factor: f64) -> Built<ExprId> {
     if factor == 1.0 {
         return Ok(x);
     }
@@ -70,22 +69,6 @@ fn scale_by(call: &mut Call<'_, '_, '_>, mut x: ExprId, factor: f64) -> Built<Ex
     }
     let factor = call.scalar(factor, x)?;
     Ok(call.graph().multiply(x, factor)?)
-}
-
-fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let [mut a, mut b] = call.inputs()?;
-    for (x, name) in [(&mut a, "transA"), (&mut b, "transB")] {
-        if call.flag(name, false)? && call.rank(*x) > 1 {
-            *x = call.graph().swap_axes(*x, -1, -2)?;
-        }
-    }
-    if call.flag("transBatchA", false)? || call.flag("transBatchB", false)? {
-        return unsupported("transBatchA, transBatchB: must be 0");
-    }
-    let alpha = call.float("alpha", 1.0)?;
-    let product = call.graph().matmul(a, b)?;
-    let (scaled, dtype) = (scale_by(call, product, alpha)?, call.dtype(product));
-    Ok(vec![call.graph().as_type(scaled, dtype)?])
 }
 
 /// Reshapes a scale or a zero point so that it broadcasts. A vector has an element for each index of

@@ -10,6 +10,7 @@ mod control;
 mod create;
 mod elementwise;
 mod fourier;
+mod fused;
 mod fused_attention;
 mod group_query;
 mod index;
@@ -57,6 +58,7 @@ const FAMILIES: &[&[Operator]] = &[
     elementwise::BINARY,
     elementwise::OTHER,
     fourier::OPERATORS,
+    fused::OPERATORS,
     fused_attention::OPERATORS,
     group_query::OPERATORS,
     index::OPERATORS,
