@@ -49,9 +49,9 @@ pub(super) const OPERATORS: &[Operator] = &[
         let (alpha, beta) = (call.float("alpha", 0.2)?, call.float("beta", 0.5)?);
         Ok(vec![hard_sigmoid(call, x, alpha, beta)?])
     }),
-    operator("Hardmax", |call| map_along_axis(call, hardmax)),
+    operator("Hardmax", |call| map_input(call, hardmax)),
     operator("LogSoftmax", |call| {
-        map_along_axis(call, |graph, x, axis| Ok(graph.log_softmax(x, axis)?))
+        map_input(call, |graph, x, axis| Ok(graph.log_softmax(x, axis)?))
     }),
     operator("PRelu", prelu),
     operator("Relu", |call| {
@@ -60,7 +60,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("Selu", selu),
     operator("Shrink", shrink),
-    operator("Softmax", |call| map_along_axis(call, |graph, x, axis| Ok(graph.softmax(x, axis)?))),
+    operator("Softmax", |call| map_input(call, |graph, x, axis| Ok(graph.softmax(x, axis)?))),
     operator("SwiGLU", |call| {
         let [gate, value] = call.inputs()?;
         let gate = swish(call, gate, 1.0)?;
@@ -173,14 +173,25 @@ fn shrink(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// Applies a function of a tensor and an axis to the axis of the node. Until version 12, the axes from
 /// this axis on count as one.
-fn map_along_axis(
+fn map_input(
     call: &mut Call<'_, '_, '_>,
     function: impl Fn(&mut Graph, ExprId, i64) -> Built<ExprId>,
 ) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
-    let shape = call.shape(x);
     let merges = call.version < 13;
-    let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
+    let (x, axis) = (call.input(0)?, call.int("axis", if merges { 1 } else { -1 })?);
+    Ok(vec![map_along_axis(call, x, axis, merges, function)?])
+}
+
+/// Applies a function of a tensor and an axis. With `merges`, the axes from the axis on count as one.
+pub(super) fn map_along_axis(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    axis: i64,
+    merges: bool,
+    function: impl Fn(&mut Graph, ExprId, i64) -> Built<ExprId>,
+) -> Built<ExprId> {
+    let shape = call.shape(x);
+    let axis = call.axis(axis, shape.rank())?;
     let graph = call.graph();
     let (mut y, at) = (x, to_i64(axis));
     let is_last = axis + 1 == shape.rank();
@@ -189,7 +200,7 @@ fn map_along_axis(
         y = graph.reshape(y, [rows.size(), columns.size()])?;
     }
     let y = function(graph, y, if merges { -1 } else { at })?;
-    Ok(vec![graph.reshape(y, shape)?])
+    Ok(graph.reshape(y, shape)?)
 }
 
 /// Marks the first largest element along an axis by a one.

@@ -19,6 +19,7 @@ mod movement;
 mod neural;
 mod padding;
 mod quantize;
+mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
@@ -67,6 +68,7 @@ const FAMILIES: &[&[Operator]] = &[
     neural::OPERATORS,
     padding::OPERATORS,
     quantize::OPERATORS,
+    quantized::OPERATORS,
     recurrent::OPERATORS,
     reduce::OPERATORS,
     resize::OPERATORS,

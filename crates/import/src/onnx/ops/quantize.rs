@@ -14,10 +14,15 @@ use crate::onnx::node::Call;
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
     operator("DequantizeLinear", dequantize),
-    operator("DynamicQuantizeLinear", dynamic_quantize),
+    operator("DynamicQuantizeLinear", |call| {
+        let x = call.input(0)?;
+        Ok(quantize_to_range(call, x)?.to_vec())
+    }),
     operator("QLinearConv", quantized_conv),
     operator("QLinearMatMul", quantized_matmul),
     operator("QuantizeLinear", quantize),
+    operator("com.microsoft:DequantizeLinear", dequantize),
+    operator("com.microsoft:QuantizeLinear", quantize),
 ];
 
 /// Returns a scale or zero point in the shape of `x`: it is one number, one for each index of an
@@ -57,7 +62,7 @@ pub(super) fn repeat_blocks(
 }
 
 /// Rounds to a dtype, limited to its range.
-fn round_to_dtype(
+pub(super) fn round_to_dtype(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     zero_point: Option<ExprId>,
@@ -112,9 +117,9 @@ fn dequantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![graph.as_type(result, dtype)?])
 }
 
-/// Quantizes to `u8` with the scale and zero point that fit the range of the data.
-fn dynamic_quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
+/// Quantizes to `u8` with the scale and zero point that fit the range of the data. The results are the
+/// integers, the scale and the zero point.
+pub(super) fn quantize_to_range(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<[ExprId; 3]> {
     let zero = call.scalar(0.0, x)?;
     let (steps, one) = (call.scalar(255.0, x)?, call.scalar(1.0, x)?);
     let graph = call.graph();
@@ -130,7 +135,7 @@ fn dynamic_quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let graph = call.graph();
     let divided = graph.divide(x, scale)?;
     let result = round_to_dtype(call, divided, Some(zero_point), DType::U8)?;
-    Ok(vec![result, scale, zero_point])
+    Ok([result, scale, zero_point])
 }
 
 /// Multiplies integers exactly, then quantizes the product.

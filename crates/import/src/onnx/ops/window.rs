@@ -11,7 +11,10 @@ use crate::onnx::node::{Call, to_sizes};
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
-    operator("AveragePool", average_pool),
+    operator("AveragePool", |call| {
+        let x = call.input(0)?;
+        Ok(vec![average_pool(call, x)?])
+    }),
     operator("GlobalAveragePool", |call| {
         let (x, axes) = spatial_axes(call)?;
         Ok(vec![call.graph().mean(x, Some(&axes), true)?])
@@ -292,8 +295,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![graph.pad(filled, zero, &padding)?])
 }
 
-fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
+pub(super) fn average_pool(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     let windows = Windows::of_pool(call, x)?;
     let counts_padding = call.flag("count_include_pad", false)?;
     let dtype = call.dtype(x);
@@ -318,7 +320,7 @@ fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let ones = graph.broadcast(one, shape, None)?;
     let counts = graph.window_sum(ones, &windows.dimensions(), &windows.options(&rest))?;
     let means = graph.divide(sums, counts)?;
-    Ok(vec![graph.as_type(means, dtype)?])
+    Ok(graph.as_type(means, dtype)?)
 }
 
 /// Returns `x` to a power that is a constant.
