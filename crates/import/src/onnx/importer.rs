@@ -1,13 +1,15 @@
 //! The trace of a model: names and their values, nodes in order, subgraphs and functions.
 
+use std::rc::Rc;
+
 use nxla_expr::{ExprId, Graph, Op};
 use rustc_hash::FxHashMap;
 
 use super::check::called_function;
 use super::constants::{Constants, Evaluate, NodeValue, SMALL};
-use super::error::{Built, Fault, at_name, invalid};
+use super::error::{Built, Fault, at_name, invalid, unsupported};
 use super::node::Call;
-use super::ops;
+use super::ops::{self, Builder};
 use super::proto::{self, Attribute, Function, Node, Opsets};
 use crate::error::ImportError;
 
@@ -18,8 +20,29 @@ const CALL_DEPTH: usize = 32;
 /// multiply the nodes of a small file.
 const TRACED_NODES: usize = 1 << 20;
 
-/// The values of one graph by name: tensors, or the reasons why tensors are missing.
-type Names<'m> = FxHashMap<&'m str, Built<ExprId>>;
+/// A value of a model during the trace.
+#[derive(Clone)]
+pub(super) enum Traced {
+    /// A tensor.
+    Tensor(ExprId),
+    /// The tensors of a sequence, whose length the trace knows.
+    Sequence(Rc<[ExprId]>),
+}
+
+impl Traced {
+    /// Returns the tensor.
+    pub(super) fn tensor(self) -> Built<ExprId> {
+        match self {
+            Traced::Tensor(id) => Ok(id),
+            Traced::Sequence(elements) => {
+                unsupported(format!("must be a tensor; got a sequence of {}", elements.len()))
+            }
+        }
+    }
+}
+
+/// The values of one graph by name, or the reasons why values are missing.
+type Names<'m> = FxHashMap<&'m str, Built<Traced>>;
 
 /// The state of a trace.
 pub(super) struct Importer<'m, 'e> {
@@ -57,15 +80,19 @@ impl<'m, 'e> Importer<'m, 'e> {
         &mut self,
         values: Vec<(&'m str, ExprId)>,
     ) -> Result<Vec<ExprId>, ImportError> {
-        let bound: Names<'m> = values.into_iter().map(|(name, id)| (name, Ok(id))).collect();
-        self.scopes.push(bound);
-        let outputs = self.graph(&self.model.graph)?;
+        let bound = values.into_iter().map(|(name, id)| (name, Ok(Traced::Tensor(id))));
+        self.scopes.push(bound.collect());
+        let graph = &self.model.graph;
+        let outputs = self.graph(graph)?;
         self.scopes.pop();
-        Ok(outputs)
+        let outputs = graph.outputs.iter().zip(outputs).map(|(info, output)| {
+            output.tensor().map_err(|fault| fault.at_value("output", &info.name))
+        });
+        outputs.collect()
     }
 
     /// Traces a graph in the current scope and returns its outputs.
-    fn graph(&mut self, graph: &'m proto::Graph) -> Result<Vec<ExprId>, ImportError> {
+    fn graph(&mut self, graph: &'m proto::Graph) -> Result<Vec<Traced>, ImportError> {
         for (name, tensor) in &graph.initializers {
             if self.scopes.last().is_some_and(|names| names.contains_key(name.as_str())) {
                 continue;
@@ -73,7 +100,8 @@ impl<'m, 'e> Importer<'m, 'e> {
             let bound = match tensor {
                 Ok(tensor) => {
                     let literal = self.graph.tensor(tensor.clone());
-                    Ok(literal.map_err(|error| at_name(name, error.to_string()))?)
+                    let literal = literal.map_err(|error| at_name(name, error.to_string()))?;
+                    Ok(Traced::Tensor(literal))
                 }
                 Err(why) => Err(why.clone()),
             };
@@ -93,8 +121,8 @@ impl<'m, 'e> Importer<'m, 'e> {
     pub(super) fn trace_subgraph(
         &mut self,
         graph: &'m proto::Graph,
-        inputs: &[ExprId],
-    ) -> Result<Vec<ExprId>, ImportError> {
+        inputs: &[Traced],
+    ) -> Result<Vec<Traced>, ImportError> {
         if graph.inputs.len() != inputs.len() {
             let (expected, found) = (inputs.len(), graph.inputs.len());
             let why = format!("graph must have {expected} inputs; got {found}");
@@ -102,19 +130,19 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
         self.count(&graph.name)?;
         let names = graph.inputs.iter().map(|info| info.name.as_str());
-        self.scopes.push(names.zip(inputs).map(|(name, &id)| (name, Ok(id))).collect());
+        self.scopes.push(names.zip(inputs.iter().cloned().map(Ok)).collect());
         let outputs = self.graph(graph);
         self.scopes.pop();
         outputs
     }
 
-    fn bind(&mut self, name: &'m str, value: Built<ExprId>) {
+    fn bind(&mut self, name: &'m str, value: Built<Traced>) {
         if let Some(names) = self.scopes.last_mut() {
             names.insert(name, value);
         }
     }
 
-    fn lookup(&self, name: &str) -> Built<ExprId> {
+    fn lookup(&self, name: &str) -> Built<Traced> {
         let scopes = self.scopes[self.visible..].iter().rev();
         match scopes.filter_map(|names| names.get(name)).next() {
             Some(bound) => bound.clone(),
@@ -158,17 +186,38 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
         for (name, output) in node.outputs.iter().zip(outputs) {
             if !name.is_empty() {
-                let folded = self.fold_constant(output).map_err(at)?;
-                self.bind(name, Ok(folded));
+                let bound = match output {
+                    Traced::Tensor(id) => Traced::Tensor(self.fold_constant(id).map_err(at)?),
+                    sequence @ Traced::Sequence(_) => sequence,
+                };
+                self.bind(name, Ok(bound));
             }
         }
         Ok(())
     }
 
-    fn operator(&mut self, node: &'m Node, inputs: Vec<Option<ExprId>>) -> Built<Vec<ExprId>> {
-        let build = ops::find(node.domain(), &node.operator).map_err(Fault::Unsupported)?;
+    fn operator(&mut self, node: &'m Node, inputs: Vec<Option<Traced>>) -> Built<Vec<Traced>> {
+        let builder = ops::find(node.domain(), &node.operator).map_err(Fault::Unsupported)?;
         let version = self.version(node.domain());
-        build(&mut Call { importer: self, node, inputs, version })
+        match builder {
+            Builder::Tensors(build) => {
+                let tensors = inputs.into_iter().enumerate().map(|(index, input)| {
+                    let tensor = input.map(Traced::tensor).transpose();
+                    tensor.map_err(|fault| fault.of(&format!("input {index}")))
+                });
+                let inputs = tensors.collect::<Built<_>>()?;
+                let outputs = build(&mut Call { importer: self, node, inputs, version })?;
+                Ok(outputs.into_iter().map(Traced::Tensor).collect())
+            }
+            Builder::Values(build) => {
+                let tensors = inputs.iter().map(|input| match input {
+                    Some(Traced::Tensor(id)) => Some(*id),
+                    Some(Traced::Sequence(_)) | None => None,
+                });
+                let inputs_of_call = tensors.collect();
+                build(&mut Call { importer: self, node, inputs: inputs_of_call, version }, &inputs)
+            }
+        }
     }
 
     /// Replaces a small known value by a literal, so that the arithmetic of shapes leaves no nodes.
@@ -202,8 +251,8 @@ impl<'m, 'e> Importer<'m, 'e> {
         &mut self,
         node: &'m Node,
         function: &'m Function,
-        inputs: &[Option<ExprId>],
-    ) -> Result<Vec<ExprId>, ImportError> {
+        inputs: &[Option<Traced>],
+    ) -> Result<Vec<Traced>, ImportError> {
         if self.depth == CALL_DEPTH {
             let why = format!("calls of functions are nested more than {CALL_DEPTH} deep");
             return Err(at_name(&function.name, why));
@@ -215,7 +264,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         let absent = || invalid("the caller passes no value");
         let mut names = Names::default();
         for (index, name) in function.inputs.iter().enumerate() {
-            let bound = inputs.get(index).copied().flatten().map_or_else(absent, Ok);
+            let bound = inputs.get(index).cloned().flatten().map_or_else(absent, Ok);
             names.insert(name, bound);
         }
         let outer = (
@@ -232,7 +281,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         outputs
     }
 
-    fn body(&mut self, function: &'m Function) -> Result<Vec<ExprId>, ImportError> {
+    fn body(&mut self, function: &'m Function) -> Result<Vec<Traced>, ImportError> {
         for node in &function.nodes {
             self.node(node)?;
         }

@@ -19,13 +19,13 @@ fn known_inputs(operator: &str) -> &'static [usize] {
         "AffineGrid" | "CenterCropPad" | "Compress" | "CumProd" | "CumSum" | "Expand"
         | "OneHot" | "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceMax"
         | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum" | "ReduceSumSquare"
-        | "Reshape" | "Split" | "Squeeze" | "Tile" | "TopK" | "Trilu" | "Unsqueeze"
-        | "Upsample" => &[1],
+        | "Reshape" | "SequenceAt" | "SequenceErase" | "Split" | "SplitToSequence" | "Squeeze"
+        | "Tile" | "TopK" | "Trilu" | "Unsqueeze" | "Upsample" => &[1],
         "Col2Im" | "DFT" | "Dropout" => &[1, 2],
         "Resize" => &[1, 2, 3],
         "Slice" => &[1, 2, 3, 4],
         "Pad" | "STFT" => &[1, 3],
-        "MaxUnpool" => &[2],
+        "MaxUnpool" | "SequenceInsert" => &[2],
         _ => &[],
     }
 }

@@ -4,16 +4,17 @@ use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::{Operator, operator};
+use super::{Operator, operator, value_operator};
 use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault, invalid, unsupported};
+use crate::onnx::importer::Traced;
 use crate::onnx::node::Call;
 use crate::onnx::proto;
 use crate::onnx::tensors::dtype_of;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] =
-    &[operator("If", branch), operator("Loop", repeat), operator("Scan", scan)];
+    &[value_operator("If", branch), value_operator("Loop", repeat), operator("Scan", scan)];
 
 const DATA_ITERATIONS: &str = "body: the number of iterations depends on the data, and so does the \
                                shape of the stacked results";
@@ -31,14 +32,26 @@ fn known_truth(call: &mut Call<'_, '_, '_>, condition: ExprId) -> Built<Option<b
 fn call_body(
     call: &mut Call<'_, '_, '_>,
     body: &'static str,
-    inputs: &[ExprId],
-) -> Built<Vec<ExprId>> {
+    inputs: &[Traced],
+) -> Built<Vec<Traced>> {
     let graph = call.subgraph(body)?;
     Ok(call.importer.trace_subgraph(graph, inputs)?)
 }
 
+/// Returns the outputs of a body, which must be tensors.
+fn tensors(outputs: Vec<Traced>, body: &str) -> Built<Vec<ExprId>> {
+    let outputs = outputs.into_iter().enumerate().map(|(position, output)| {
+        output.tensor().map_err(|fault| fault.of(&format!("{body}: output {position}")))
+    });
+    outputs.collect()
+}
+
+fn values(tensors: &[ExprId]) -> Vec<Traced> {
+    tensors.iter().copied().map(Traced::Tensor).collect()
+}
+
 /// Traces one branch if the condition is known, and both otherwise.
-fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+fn branch(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced>> {
     let condition = call.input(0)?;
     if let Some(truth) = known_truth(call, condition)? {
         return call_body(call, if truth { "then_branch" } else { "else_branch" }, &[]);
@@ -49,7 +62,7 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut bodies = Vec::with_capacity(2);
     for body in ["then_branch", "else_branch"] {
         let start = call.graph().mark();
-        let outputs = call_body(call, body, &[])?;
+        let outputs = tensors(call_body(call, body, &[])?, body)?;
         bodies.push(call.graph().traced(start, outputs));
     }
     let otherwise = bodies.pop().ok_or("else_branch: must not be missing")?;
@@ -64,7 +77,8 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             ));
         }
     }
-    Ok(call.graph().cond(mark, vec![(predicate, then)], otherwise)?)
+    let results = call.graph().cond(mark, vec![(predicate, then)], otherwise)?;
+    Ok(values(&results))
 }
 
 fn index(graph: &mut Graph, value: usize) -> Built<ExprId> {
@@ -168,8 +182,9 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
     Ok(LoopResults { state: state.to_vec(), stacked: stacked.to_vec() })
 }
 
-/// The inputs are the largest number of iterations, the condition and the initial state.
-fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+/// The inputs are the largest number of iterations, the condition and the initial state. A state with
+/// sequences has no type for all iterations, so the loop is unrolled.
+fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<Traced>]) -> Built<Vec<Traced>> {
     let limit = match call.optional(0) {
         Some(limit) if call.ty(limit).shape.size() != 1 => {
             let found = call.ty(limit);
@@ -182,7 +197,8 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(condition) => known_truth(call, condition)?,
         None => Some(true),
     };
-    let initial = call.inputs_from(2)?;
+    let initial = inputs.iter().skip(2).cloned().collect::<Option<Vec<Traced>>>();
+    let initial = initial.ok_or("initial state: must not be missing")?;
     let count = limit.map(|limit| usize::try_from(limit).unwrap_or(0));
     let known = count.filter(|_| truth == Some(true));
     let body = call.subgraph("body")?;
@@ -190,9 +206,15 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if truth == Some(false) || count == Some(0) {
         return without_iteration(call, body, initial, stacked);
     }
-    let rolled = convert_loop(call, known, &initial, stacked);
+    if initial.iter().any(|value| matches!(value, Traced::Sequence(_))) {
+        let why = "body: a sequence needs a number of iterations that does not depend on the data";
+        let count = known.ok_or_else(|| Fault::Unsupported(why.into()))?;
+        return unroll(call, count, initial, stacked);
+    }
+    let state = tensors(initial.clone(), "initial state")?;
+    let rolled = convert_loop(call, known, &state, stacked);
     match (rolled, known) {
-        (Ok(results), _) => Ok(results),
+        (Ok(results), _) => Ok(values(&results)),
         // A body that computes shapes from its iteration is traced once for each iteration.
         (Err(fault), Some(count)) => unroll(call, count, initial, stacked).map_err(|_| fault),
         (Err(fault), None) => Err(fault),
@@ -203,35 +225,46 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn without_iteration(
     call: &mut Call<'_, '_, '_>,
     body: &proto::Graph,
-    mut results: Vec<ExprId>,
+    mut results: Vec<Traced>,
     stacked: usize,
-) -> Built<Vec<ExprId>> {
+) -> Built<Vec<Traced>> {
     for info in body.outputs.iter().rev().take(stacked).rev() {
         let dtype = dtype_of(info.data_type)?;
         let mut shape = Shape::from(&[0][..]);
         for dim in info.shape.iter().flatten() {
             shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
         }
-        results.push(zeros(call.graph(), dtype, shape)?);
+        results.push(Traced::Tensor(zeros(call.graph(), dtype, shape)?));
     }
     Ok(results)
 }
 
-/// Traces the body of a `Loop`, and returns its condition and its results.
+/// Traces the body of a `Loop`, and returns its condition, its state and its stacked results.
+fn call_iteration(
+    call: &mut Call<'_, '_, '_>,
+    iteration: ExprId,
+    go: ExprId,
+    state: &[Traced],
+) -> Built<(ExprId, Vec<Traced>, Vec<ExprId>)> {
+    let inputs = [&values(&[iteration, go])[..], state].concat();
+    let mut outputs = call_body(call, "body", &inputs)?;
+    if outputs.len() <= state.len() {
+        return Err("body: must return a condition and the state".into());
+    }
+    let stacked = tensors(outputs.split_off(1 + state.len()), "body")?;
+    let state = outputs.split_off(1);
+    Ok((tensors(outputs, "body")?[0], state, stacked))
+}
+
+/// Does the same as [`call_iteration`] for a state of tensors.
 fn call_step(
     call: &mut Call<'_, '_, '_>,
     iteration: ExprId,
     go: ExprId,
     state: &[ExprId],
 ) -> Built<(ExprId, LoopResults)> {
-    let inputs = [&[iteration, go][..], state].concat();
-    let mut outputs = call_body(call, "body", &inputs)?;
-    if outputs.len() <= state.len() {
-        return Err("body: must return a condition and the state".into());
-    }
-    let stacked = outputs.split_off(1 + state.len());
-    let state = outputs.split_off(1);
-    Ok((outputs[0], LoopResults { state, stacked }))
+    let (go, state, stacked) = call_iteration(call, iteration, go, &values(state))?;
+    Ok((go, LoopResults { state: tensors(state, "body")?, stacked }))
 }
 
 fn convert_loop(
@@ -299,19 +332,18 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
 fn unroll(
     call: &mut Call<'_, '_, '_>,
     count: usize,
-    mut state: Vec<ExprId>,
+    mut state: Vec<Traced>,
     stacked: usize,
-) -> Built<Vec<ExprId>> {
+) -> Built<Vec<Traced>> {
     let mut elements = vec![Vec::new(); stacked];
     let mut go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
     for iteration in 0..count {
         let iteration = index(call.graph(), iteration)?;
         let results;
-        (go, results) = call_step(call, iteration, go, &state)?;
-        for (all, element) in elements.iter_mut().zip(results.stacked) {
+        (go, state, results) = call_iteration(call, iteration, go, &state)?;
+        for (all, element) in elements.iter_mut().zip(results) {
             all.push(call.graph().new_axis(element, 0, None)?);
         }
-        state = results.state;
         match known_truth(call, go)? {
             Some(true) => {}
             Some(false) => break,
@@ -319,7 +351,7 @@ fn unroll(
         }
     }
     for all in elements {
-        state.push(call.graph().concatenate(&all, 0)?);
+        state.push(Traced::Tensor(call.graph().concatenate(&all, 0)?));
     }
     Ok(state)
 }
@@ -365,7 +397,7 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             for &x in &moved {
                 inputs.push(element_at(call, x, iteration)?);
             }
-            let mut outputs = call_body(call, "body", &inputs)?;
+            let mut outputs = tensors(call_body(call, "body", &values(&inputs))?, "body")?;
             if outputs.len() < state.len() {
                 return Err("body: must return the state".into());
             }

@@ -26,6 +26,7 @@ mod resize;
 mod rotary;
 mod sampling;
 mod scatter;
+mod sequence;
 mod window;
 
 use std::sync::LazyLock;
@@ -34,19 +35,37 @@ use nxla_expr::ExprId;
 use rustc_hash::FxHashMap;
 
 use super::error::Built;
+use super::importer::Traced;
 use super::node::Call;
 
 /// A function that builds the outputs of a node.
 pub(super) type Build = fn(&mut Call<'_, '_, '_>) -> Built<Vec<ExprId>>;
 
+/// A function that builds the outputs of a node from values. The inputs of the call contain only the
+/// tensors.
+pub(super) type BuildValues = fn(&mut Call<'_, '_, '_>, &[Option<Traced>]) -> Built<Vec<Traced>>;
+
+/// The function of an operator.
+#[derive(Clone, Copy)]
+pub(super) enum Builder {
+    /// The inputs and outputs are tensors.
+    Tensors(Build),
+    /// Inputs and outputs may be sequences.
+    Values(BuildValues),
+}
+
 /// An operator of the default domain, or of the domain before a colon.
 struct Operator {
     name: &'static str,
-    build: Build,
+    builder: Builder,
 }
 
 const fn operator(name: &'static str, build: Build) -> Operator {
-    Operator { name, build }
+    Operator { name, builder: Builder::Tensors(build) }
+}
+
+const fn value_operator(name: &'static str, build: BuildValues) -> Operator {
+    Operator { name, builder: Builder::Values(build) }
 }
 
 const FAMILIES: &[&[Operator]] = &[
@@ -75,6 +94,7 @@ const FAMILIES: &[&[Operator]] = &[
     rotary::OPERATORS,
     sampling::OPERATORS,
     scatter::OPERATORS,
+    sequence::OPERATORS,
     window::OPERATORS,
 ];
 
@@ -92,15 +112,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("TfIdfVectorizer", STRINGS),
     ("Unique", DATA_SHAPE),
     ("NonMaxSuppression", DATA_SHAPE),
-    ("SequenceAt", SEQUENCES),
-    ("SequenceConstruct", SEQUENCES),
-    ("SequenceEmpty", SEQUENCES),
-    ("SequenceErase", SEQUENCES),
-    ("SequenceInsert", SEQUENCES),
-    ("SequenceLength", SEQUENCES),
     ("SequenceMap", SEQUENCES),
-    ("SplitToSequence", SEQUENCES),
-    ("ConcatFromSequence", SEQUENCES),
     ("Optional", SEQUENCES),
     ("OptionalGetElement", SEQUENCES),
     ("OptionalHasElement", SEQUENCES),
@@ -113,11 +125,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("RandomUniformLike", RANDOM),
 ];
 
-static TABLE: LazyLock<FxHashMap<&'static str, Build>> = LazyLock::new(|| {
+static TABLE: LazyLock<FxHashMap<&'static str, Builder>> = LazyLock::new(|| {
     FAMILIES
         .iter()
         .flat_map(|family| family.iter())
-        .map(|entry| (entry.name, entry.build))
+        .map(|entry| (entry.name, entry.builder))
         .collect()
 });
 
@@ -125,17 +137,20 @@ static TABLE: LazyLock<FxHashMap<&'static str, Build>> = LazyLock::new(|| {
 ///
 /// # Errors
 /// Returns the reason if the operator cannot be imported.
-pub(super) fn find(domain: &str, name: &str) -> Result<Build, String> {
+pub(super) fn find(domain: &str, name: &str) -> Result<Builder, String> {
     let found = match domain {
         "" => TABLE.get(name),
         domain => TABLE.get(format!("{domain}:{name}").as_str()),
     };
-    if let Some(&build) = found {
-        return Ok(build);
+    if let Some(&builder) = found {
+        return Ok(builder);
     }
     let why = match domain {
         "" => REFUSED.iter().find(|(own, _)| *own == name).map(|(_, why)| *why),
         "ai.onnx.ml" => Some("classical models have no counterpart"),
+        "com.microsoft.nchwc" => {
+            Some("the layout is for one processor; optimize at the level ORT_ENABLE_EXTENDED")
+        }
         "ai.onnx.preview.training" => Some("optimizers are functions of nxla.optim"),
         _ => None,
     };

@@ -19,7 +19,6 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("Dropout", dropout),
     operator("Expand", expand),
     operator("Flatten", flatten),
-    operator("Identity", |call| Ok(vec![call.input(0)?])),
     operator("Reshape", reshape),
     operator("ReverseSequence", reverse_sequence),
     operator("SpaceToDepth", space_to_depth),
