@@ -22,6 +22,7 @@ mod quantize;
 mod quantized;
 mod recurrent;
 mod reduce;
+mod region;
 mod resize;
 mod rotary;
 mod sampling;
@@ -90,6 +91,7 @@ const FAMILIES: &[&[Operator]] = &[
     quantized::OPERATORS,
     recurrent::OPERATORS,
     reduce::OPERATORS,
+    region::OPERATORS,
     resize::OPERATORS,
     rotary::OPERATORS,
     sampling::OPERATORS,
