@@ -128,6 +128,22 @@ def test_casts_to_narrow_integers_keep_low_bits() -> None:
         assert nx.astype(found, "s32").tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize(("data_type", "bits"), [(2, 8), (3, 8), (4, 16), (12, 32)])
+def test_casts_of_negative_floats_keep_low_bits(data_type: int, bits: int) -> None:
+    x = np.array([-1.5, -1.0, -0.5, -200.0, 300.0, 70000.0], dtype=np.float32)
+    low = np.trunc(x).astype(np.int64) % 2**bits
+    expected = np.where((data_type == 3) & (low >= 128), low - 256, low)
+    found = run("Cast", [x], integer("to", data_type))
+    assert nx.astype(found, "s64").tolist() == expected.tolist()
+
+
+def test_reversed_slices_start_at_an_element() -> None:
+    # A start before the first element is the first element; ONNX Runtime returns the same.
+    for start, end, expected in [(-9, -9, [-2.0]), (-9, 0, []), (9, -9, X[::-1].tolist())]:
+        constants = {index: np.array([each]) for index, each in enumerate([start, end, 0, -1], 1)}
+        assert run("Slice", [X], constants=constants).tolist() == expected
+
+
 def test_casts_to_f8_saturate_or_return_nan() -> None:
     x = np.array([464.0, 465.0, -1e6, math.inf, math.nan, 1.0], dtype=np.float32)
     for saturate, expected in [

@@ -174,8 +174,9 @@ fn bit_cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 /// Converts to a dtype. A number beyond the range of an 8-bit float becomes its largest number if
-/// the conversion saturates, and otherwise infinite or NaN. Floats become integers below 8 bits
-/// through 32 bits, whose low bits remain.
+/// the conversion saturates, and otherwise infinite or NaN. Floats become narrow or unsigned integers
+/// through wider signed ones, whose low bits remain: -1.5 becomes 255 in `u8`, as in ONNX Runtime,
+/// PyTorch and NumPy.
 pub(super) fn convert(
     graph: &mut Graph,
     x: ExprId,
@@ -190,8 +191,12 @@ pub(super) fn convert(
         return Ok(to_float8(graph, x, dtype, saturates)?);
     }
     let mut x = x;
-    if graph.dtype(x).is_float() && dtype.is_integer() && dtype.bits() < 8 {
-        x = graph.as_type(x, DType::S32)?;
+    if graph.dtype(x).is_float() && dtype.is_integer() {
+        if dtype.bits() < 32 {
+            x = graph.as_type(x, DType::S32)?;
+        } else if dtype == DType::U32 {
+            x = graph.as_type(x, DType::S64)?;
+        }
     }
     Ok(graph.as_type(x, dtype)?)
 }

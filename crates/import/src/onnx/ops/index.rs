@@ -160,9 +160,9 @@ fn range_of([start, end, step]: [i64; 3], size: i64) -> Built<(i64, i64, i64)> {
     }
     let step = step.clamp(-i64::MAX / 2, i64::MAX / 2);
     let from_end = |value: i64| if value < 0 { value.saturating_add(size) } else { value };
-    // A reversed slice may end before the first element.
+    // A reversed slice may end before the first element, but it starts at an element.
     let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
-    let (start, end) = (from_end(start).clamp(low, high), from_end(end).clamp(low, high));
+    let (start, end) = (from_end(start).max(0).min(high), from_end(end).clamp(low, high));
     let span = if step > 0 { end - start } else { start - end };
     let count = if span <= 0 { 0 } else { (span - 1) / step.abs() + 1 };
     Ok((start, count, step))
