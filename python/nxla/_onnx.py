@@ -58,8 +58,8 @@ def from_onnx(
     Notes
     -----
     Operator sets 7 to 28 of the default domain and common operators of ``com.microsoft`` are
-    supported, except operators on strings, sequences and random numbers. A value that determines
-    a shape must not depend on data. Dropout does nothing, as in inference.
+    supported, except operators on strings and random numbers. A value that determines a shape,
+    or the length of a sequence, must not depend on data. Dropout does nothing, as in inference.
 
     Examples
     --------
@@ -84,7 +84,11 @@ class OnnxFunction:
 
         self._model = model
         self._takes_weights = takes_weights
-        self._weights = dict(model.weights())
+        #: The initializers that are inputs of the program: weights, and packed integers.
+        self._initializers: dict[str, Tensor] = dict(model.weights())
+        self._weights = {
+            name: value for name, value in self._initializers.items() if value.dtype.kind == "float"
+        }
         self._inputs = model.inputs
         self._outputs = [name for name, _, _ in model.outputs]
         self.__name__ = model.name or "model"
@@ -122,13 +126,14 @@ class OnnxFunction:
         FormatError
             If an input or weight does not have the declared type, or a node cannot be built for it.
         """
-        weights: Mapping[str, Any] = self._weights
+        initializers: dict[str, Any] = dict(self._initializers)
         if self._takes_weights:
             if not args:
                 raise ArgumentError(f"{self.__name__}: weights: must be the first argument")
-            weights, args = self._check_weights(args[0]), args[1:]
+            initializers.update(self._check_weights(args[0]))
+            args = args[1:]
         inputs = self._bind(args, kwargs)
-        results = self._jitted([weights[name] for name in self._weights], inputs)
+        results = self._jitted(list(initializers.values()), inputs)
         if len(results) == 1:
             return results[0]
         # `nx.jit` sorts the keys of a plain dictionary.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from onnx_files import integer, run
+from onnx_files import field, graph, integer, model, node, run, tensor, value
 
 DOMAIN = "com.microsoft"
 RNG = np.random.default_rng(0)
@@ -78,6 +78,27 @@ def test_unsupported_attributes_of_products_raise(name: str, value: int, match: 
     inputs = [x, packed, np.ones((1, 1), np.float32)]
     with pytest.raises(nx.ArgumentError, match=match):
         run("MatMulNBits", inputs, *attributes, integer(name, value), domain=DOMAIN)
+
+
+def test_packed_initializers_are_inputs_of_the_program() -> None:
+    # As constants, the integers would be unpacked during compilation, and need more memory.
+    integers, scales = RNG.integers(0, 16, (8, 2, 16)), np.ones((8, 2), np.float32)
+    options = [integer("K", 32), integer("N", 8), integer("block_size", 16)]
+    product = node("MatMulNBits", ["x", "packed", "scales"], ["y"], *options, domain=DOMAIN)
+    constants = [tensor("packed", pack(integers, 4)), tensor("scales", scales)]
+    body = graph([product], [value("x", ["n", 32])], [value("y", None)], constants)
+    source = model(body) + field(8, field(1, DOMAIN) + field(2, 1))
+    x = RNG.standard_normal((3, 32)).astype(np.float32)
+    expected = x @ (integers.reshape(8, 32) - 8.0).T
+    function = nx.from_onnx(source)
+    assert list(function.weights) == ["scales"]
+    np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-4, atol=1e-4)
+    trained = nx.from_onnx(source, weights="arguments")
+    weights = {"scales": nx.tensor(2 * scales)}
+    np.testing.assert_allclose(trained(weights, x).numpy(), 2 * expected, rtol=1e-4, atol=1e-4)
+    gradient = nx.grad(lambda w: nx.sum(trained(w, x)))(weights)["scales"].numpy()
+    terms = ((integers.reshape(8, 32) - 8.0) * x.sum(0)).reshape(8, 2, 16)
+    np.testing.assert_allclose(gradient, terms.sum(-1), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])

@@ -84,7 +84,7 @@ pub mod onnx {
     }
 
     /// Returns the values of the weights in the order of [`Model::weights`], which also returns their
-    /// names.
+    /// names. The packed integers of a quantized model are among them, but they cannot be trained.
     ///
     /// ```
     /// # let bytes = b"\x08\x08:H\n\x0e\n\x01x\n\x01w\x12\x01y\"\x03Mul\x12\x01g*\x11\

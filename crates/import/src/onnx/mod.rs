@@ -132,12 +132,13 @@ impl Model {
         check_distinct("initializers", graph.initializers.iter().map(|(name, _)| name))?;
         check_distinct("inputs", inputs.iter().map(|input| &input.name))?;
         let structural = structural::structural_initializers(&proto);
+        let packed = structural::packed_initializers(&proto);
         let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
-            let tensor = tensor.as_ref().ok()?;
-            let is_weight = tensor.dtype().is_float()
+            let (name, tensor) = (name.as_str(), tensor.as_ref().ok()?);
+            let is_weight = (tensor.dtype().is_float() || packed.contains(name))
                 && tensor.rank() > 0
-                && !structural.contains(name.as_str());
-            is_weight.then(|| (name.clone(), tensor.clone()))
+                && !structural.contains(name);
+            is_weight.then(|| (name.to_owned(), tensor.clone()))
         });
         let weights = weights.collect();
         Ok(Model { proto, inputs, outputs, weights })
@@ -162,7 +163,8 @@ impl Model {
     }
 
     /// Returns the weights: the initializers of floats, except scalars and numbers that determine
-    /// shapes.
+    /// shapes, and the integers of `MatMulNBits` and `GatherBlockQuantized`. As constants of the
+    /// program, these integers would be unpacked by the compiler and need more memory than the file.
     #[must_use]
     pub fn weights(&self) -> &[(String, HostTensor)] {
         &self.weights

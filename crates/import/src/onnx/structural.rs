@@ -1,5 +1,5 @@
-//! Initializers that determine shapes. The trace must know their values, so they are constants and
-//! not weights.
+//! Initializers that are constants or weights. The trace must know the values of initializers that
+//! determine shapes, so they are constants. Packed integers are weights.
 
 use std::collections::BTreeSet;
 
@@ -159,4 +159,20 @@ pub(super) fn structural_initializers(model: &Model) -> BTreeSet<&str> {
     let is_needed = reachable(known, &all.sources);
     initialized.retain(|name| all.values.get(&(None, *name)).is_some_and(|&id| is_needed[id]));
     initialized
+}
+
+/// Returns the names of initializers of the model that hold integers with a scale for each block.
+pub(super) fn packed_initializers(model: &Model) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    each_node(&model.graph.nodes, &mut |node| {
+        let operands: &[usize] = match (node.domain(), node.operator.as_str()) {
+            ("com.microsoft", "MatMulNBits") => &[1, 3],
+            ("com.microsoft", "GatherBlockQuantized") => &[0, 3],
+            _ => &[],
+        };
+        names.extend(
+            operands.iter().filter_map(|&index| node.inputs.get(index)).map(String::as_str),
+        );
+    });
+    names
 }
