@@ -727,7 +727,7 @@ def choice(
         If `key` is not a key, or `p` does not have one number for each entry.
     ArgumentError
         If the tensor has no entries, or fewer than `samples` and `replace` is False, or if
-        `samples` is negative.
+        `samples` is negative, or if `p` is a tuple of integers: in JAX, it would be a shape.
 
     Examples
     --------
@@ -736,6 +736,11 @@ def choice(
     >>> x.tolist()
     [1, 0, 4]
     """
+    if is_shape(p):
+        raise ArgumentError(
+            f"choice: p: a tuple of integers can be a shape; got {p}; write samples=, or pass the "
+            "probabilities as a list or a tensor"
+        )
     count = as_count("choice", "samples", samples)
     return Sample(*_core.random_choice(key, x, p, count, axis, replace))
 

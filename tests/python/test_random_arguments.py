@@ -82,6 +82,12 @@ def test_ambiguous_tuple_raises(name):
         assert nx.tree.flatten(draw(KEY, [0.5, 0.25]))[0][0].shape == (2,)
 
 
+def test_choice_refuses_a_shape_as_probabilities():
+    with pytest.raises(nx.ArgumentError, match=r"choice: p: .*; got \(2, 3\); write samples="):
+        nx.random.choice(KEY, nx.arange(2), (2, 3))
+    assert nx.random.choice(KEY, nx.arange(2), [0, 3])[0].tolist() == [1]
+
+
 #: Calls that pass an argument twice, by argument name.
 DUPLICATES = {
     "randint": {
