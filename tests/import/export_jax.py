@@ -548,6 +548,25 @@ def complex_logsumexps(x, y):
     return sums.real, sums.imag, reverse.real, reverse.imag
 
 
+@case(
+    random.integers(-128, 128, (2, 4, 9)).astype(np.int8),
+    random.integers(-128, 128, (6, 2, 3)).astype(np.int8),
+    random.integers(-(2**31), 2**31, (2, 2, 9)).astype(np.int32),
+    random.integers(-(2**31), 2**31, (3, 2, 3)).astype(np.int32),
+    grad=False,
+)
+def integer_convolutions(x, kernel, y, wide_kernel):
+    padded = lambda x, kernel, **options: lax.conv_general_dilated(
+        x, kernel, (1,), "SAME", **options
+    )
+    return (
+        padded(x, kernel, feature_group_count=2, preferred_element_type=jnp.int32),
+        padded(x, kernel, feature_group_count=2),
+        padded(y, wide_kernel),
+        padded(y.astype(jnp.uint32), wide_kernel.astype(jnp.uint32)),
+    )
+
+
 def weighted(results: Any) -> Any:
     """Return the sum of float results, weighted with cosines."""
     total = 0.0
@@ -616,6 +635,7 @@ def write(name: str) -> None:
 NAMES = {
     "bool": "BOOL",
     "uint8": "U8",
+    "int8": "I8",
     "int32": "I32",
     "uint32": "U32",
     "float16": "F16",

@@ -1,7 +1,7 @@
 //! Products and convolutions.
 
 use nxla_expr::{Conv, ExprId, Op};
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Scalar};
 
 use super::operand::{as_array, axes, numbers, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
@@ -20,7 +20,8 @@ impl Builder<'_> {
         let [x, y] = as_array(x)?;
         let dtype = operation.result(0)?.dtype;
         if name == "convolution" && !dtype.is_float() && !dtype.is_complex() {
-            return unsupported("a convolution of integers is not supported");
+            let sum = self.convolution_of_integers(operation, x, y, dtype)?;
+            return Ok(Some(self.graph.as_type(sum, dtype)?));
         }
         let (x, y) = self.operands_as(x, y, dtype)?;
         let result = match name {
@@ -89,6 +90,57 @@ impl Builder<'_> {
         let (x, order) = self.axes_to_front(x, batch)?;
         let place = |axis: &usize| order.iter().position(|at| at == axis).unwrap_or(0);
         Ok((x, contract.iter().map(place).collect()))
+    }
+
+    /// Builds a convolution of integers as `int64`; the result wraps to the bits of `dtype`.
+    ///
+    /// Expressions convolve floats, and a `float64` holds the sum of `2**21` products of 16-bit integers
+    /// exactly. Wider integers are `high * 2**16 + low`: the product of two high parts has no bits below
+    /// `2**32`.
+    fn convolution_of_integers(
+        &mut self,
+        operation: &Operation,
+        x: ExprId,
+        y: ExprId,
+        dtype: DType,
+    ) -> Result<ExprId, Fail> {
+        let bits = self.graph.dtype(x).bits().max(self.graph.dtype(y).bits());
+        if dtype.is_pred() || bits > 16 && bits.max(dtype.bits()) > 32 {
+            return unsupported("a convolution of booleans or 64-bit integers is not supported");
+        }
+        if bits <= 16 {
+            return self.exact_convolution(operation, x, y);
+        }
+        let [(x_high, x_low), (y_high, y_low)] = [self.split_integers(x)?, self.split_integers(y)?];
+        let left = self.exact_convolution(operation, x_high, y_low)?;
+        let right = self.exact_convolution(operation, x_low, y_high)?;
+        let low = self.exact_convolution(operation, x_low, y_low)?;
+        let high = self.graph.add(left, right)?;
+        let scale = self.graph.scalar_constant(Scalar::Int(1 << 16), DType::S64)?;
+        let high = self.graph.multiply(high, scale)?;
+        Ok(self.graph.add(high, low)?)
+    }
+
+    /// Convolves integers of at most 16 bits in `float64`, and returns `int64`.
+    fn exact_convolution(
+        &mut self,
+        operation: &Operation,
+        x: ExprId,
+        y: ExprId,
+    ) -> Result<ExprId, Fail> {
+        let x = self.graph.as_type(x, DType::F64)?;
+        let y = self.graph.as_type(y, DType::F64)?;
+        let sum = self.convolution(operation, x, y)?;
+        Ok(self.graph.as_type(sum, DType::S64)?)
+    }
+
+    /// Returns `(high, low)` of `x == high * 2**16 + low` with `0 <= low < 2**16`, as `int64`.
+    fn split_integers(&mut self, x: ExprId) -> Result<(ExprId, ExprId), Fail> {
+        let x = self.graph.as_type(x, DType::S64)?;
+        let mask = self.graph.scalar_constant(Scalar::Int(0xFFFF), DType::S64)?;
+        let shift = self.graph.scalar_constant(Scalar::Int(16), DType::S64)?;
+        let high = self.graph.right_shift(x, shift)?;
+        Ok((high, self.graph.bitwise_and(x, mask)?))
     }
 
     fn convolution(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {

@@ -1,0 +1,11 @@
+module @jit_integer_convolutions attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<2x4x9xi8>, %arg1: tensor<6x2x3xi8>, %arg2: tensor<2x2x9xi32>, %arg3: tensor<3x2x3xi32>) -> (tensor<2x6x9xi32> {jax.result_info = "result[0]"}, tensor<2x6x9xi8> {jax.result_info = "result[1]"}, tensor<2x3x9xi32> {jax.result_info = "result[2]"}, tensor<2x3x9xui32> {jax.result_info = "result[3]"}) {
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[1, 1]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x4x9xi8>, tensor<6x2x3xi8>) -> tensor<2x6x9xi32>
+    %1 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[1, 1]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x4x9xi8>, tensor<6x2x3xi8>) -> tensor<2x6x9xi8>
+    %2 = stablehlo.convolution(%arg2, %arg3) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[1, 1]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x2x9xi32>, tensor<3x2x3xi32>) -> tensor<2x3x9xi32>
+    %3 = stablehlo.convert %arg2 : (tensor<2x2x9xi32>) -> tensor<2x2x9xui32>
+    %4 = stablehlo.convert %arg3 : (tensor<3x2x3xi32>) -> tensor<3x2x3xui32>
+    %5 = stablehlo.convolution(%3, %4) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[1, 1]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x2x9xui32>, tensor<3x2x3xui32>) -> tensor<2x3x9xui32>
+    return %0, %1, %2, %5 : tensor<2x6x9xi32>, tensor<2x6x9xi8>, tensor<2x3x9xi32>, tensor<2x3x9xui32>
+  }
+}
