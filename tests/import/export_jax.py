@@ -31,7 +31,8 @@ EXPORTED = (
 )  # fmt: skip
 #: Cases that are stored as portable artifacts.
 ARTIFACTS = (
-    "complex_numbers", "constraints", "factorizations", "max_pool_gradient", "pair_reduction",
+    "approximate_extrema", "complex_numbers", "constraints", "factorizations",
+    "max_pool_gradient", "pair_reduction",
 )  # fmt: skip
 #: Cases that JAX does not serialize.
 TEXT_ONLY = ("callbacks", "orthogonal_products")
@@ -564,6 +565,15 @@ def integer_convolutions(x, kernel, y, wide_kernel):
         padded(x, kernel, feature_group_count=2),
         padded(y, wide_kernel),
         padded(y.astype(jnp.uint32), wide_kernel.astype(jnp.uint32)),
+    )
+
+
+@case(normal(3, 7))
+def approximate_extrema(x):
+    return (
+        *lax.approx_max_k(x, 3),
+        *lax.approx_min_k(x, 2, reduction_dimension=0),
+        *lax.approx_max_k(x, 2, aggregate_to_topk=False),
     )
 
 

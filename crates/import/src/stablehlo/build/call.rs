@@ -46,6 +46,9 @@ impl Builder<'_> {
         let Some(x) = nodes_of(slots) else {
             return unsupported(format!("the custom call {target:?} of tuples is not supported"));
         };
+        if target == "ApproxTopK" {
+            return self.approximate_top_k(operation, &x);
+        }
         let results = match routine(target) {
             Some(routine) => self.lapack(routine, operation, &x)?,
             None => self.library_call(target, operation, &x)?,

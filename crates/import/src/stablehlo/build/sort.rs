@@ -3,9 +3,9 @@
 use nxla_expr::{BinaryOp, ExprId, Op};
 use nxla_tensor::{DType, Scalar};
 
-use super::{Builder, Fail, TracedElements, Values, malformed, unsupported};
+use super::{Builder, Built, Fail, Slot, TracedElements, Values, malformed, slots_of, unsupported};
 use crate::numbers::to_i64;
-use crate::stablehlo::syntax::Operation;
+use crate::stablehlo::syntax::{Attribute, Operation, Region};
 
 /// A key of the order: the expression of the left element, and the direction.
 struct Key {
@@ -32,8 +32,48 @@ impl Builder<'_> {
             return Ok(Some(x.to_vec()));
         }
         let stable = operation.flag(&["is_stable"]);
+        self.sort_with(operation.region(0)?, values, x, axis, stable)
+    }
+
+    /// Builds a call of `ApproxTopK`, which JAX writes for `approx_max_k` and `approx_min_k`, as an exact
+    /// selection. The operands are tensors, then an initial value of each. The result has the number of
+    /// entries that the call declares.
+    pub(super) fn approximate_top_k(&mut self, operation: &Operation, x: &[ExprId]) -> Built {
+        let Some(Attribute::List(names)) = operation.attribute(&["called_computations"]) else {
+            return malformed("called_computations must be a list");
+        };
+        let [Attribute::Symbol(name) | Attribute::String(name)] = &names[..] else {
+            return malformed("called_computations must name one function");
+        };
+        let axis = operation.entry_sizes(&["mhlo.backend_config"], "reduction_dim")?;
+        let &[axis] = &axis[..] else { return malformed("reduction_dim is missing") };
+        let comparator = self.function_named(name)?;
+        let mut values = vec![Slot::Undefined; comparator.values];
+        let (tensors, _) = x.split_at(x.len() / 2);
+        let sorted = self.sort_with(&comparator.body, &mut values, tensors, to_i64(axis), true)?;
+        let Some(sorted) = sorted else { return Ok(None) };
+        let mut results = Vec::new();
+        for (index, &tensor) in sorted.iter().enumerate() {
+            let shape = &operation.result(index)?.shape;
+            let Some(&count) = shape.as_slice().get(axis) else {
+                return malformed("reduction_dim must be an axis of the result");
+            };
+            results.push(self.graph.slice_along_axis(tensor, 0, count, to_i64(axis), 1)?);
+        }
+        Ok(Some(slots_of(&results)))
+    }
+
+    /// Sorts tensors by the order of a region with two scalar parameters for each tensor.
+    fn sort_with(
+        &mut self,
+        region: &Region,
+        values: &mut Values,
+        x: &[ExprId],
+        axis: i64,
+        stable: bool,
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
         let elements: Vec<ExprId> = x.iter().flat_map(|&tensor| [tensor, tensor]).collect();
-        let traced = self.trace_elements(operation.region(0)?, values, &elements)?;
+        let traced = self.trace_elements(region, values, &elements)?;
         let Some(TracedElements { parameters, outputs }) = traced else { return Ok(None) };
         let [root] = outputs[..] else { return malformed("the comparator must have one result") };
         let mut key_tensors = Vec::new();
