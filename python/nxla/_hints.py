@@ -52,11 +52,13 @@ INSTEAD: dict[str, str] = {
     "Place.mode": "an index out of range selects the nearest element; nx.indexed_put and "
     "nx.indexed_add drop updates out of range",
     "dtype": "convert the result with nx.astype",
+    "holomorphic": "leave it out: a complex result has the derivative of a holomorphic function",
     "initial": "combine the result with the value",
     "inplace": "tensors do not change: use the result",
     "is_leaf": "the leaves are tensors, numbers and arrays",
     "order": "elements are in row-major order",
     "out": "tensors do not change: use the result",
+    "prevent_cse": "leave it out: what a checkpoint recomputes is not merged",
     "requires_grad": "nx.grad of a function differentiates it",
     "where": "select elements with nx.where before",
 }

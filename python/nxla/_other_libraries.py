@@ -21,9 +21,11 @@ NAMES: dict[str, str] = {
     "GRUCell": "nx.nn.gru_cell",
     "LSTMCell": "nx.nn.lstm_cell",
     "LinAlg": "nx.linalg",
+    "NamedSharding": 'mesh.sharding(None, "data"), a method of nx.Mesh',
     "LazyContainer": "nx.Lazy, in the children of nx.register_container",
     "Container": "nx.register_container",
     "PRNGKey": "nx.random.key",
+    "PartitionSpec": "the arguments of mesh.sharding, a method of nx.Mesh",
     "Random": "nx.random",
     "absolute": "nx.abs",
     "all_gather": "nx.collectives.all_gather",
@@ -93,6 +95,7 @@ NAMES: dict[str, str] = {
     "cat": "nx.concat",
     "cdouble": "nx.complex128",
     "checkify": "nx.debug_nans, or nx.hook",
+    "checkpoint_policies": 'the argument policy of nx.checkpoint, such as "products"',
     "choose": "nx.take_along_axis of nx.stack",
     "clamp": "nx.clip",
     "clear_caches": "the method clear_cache of nx.jit(f)",
@@ -272,6 +275,7 @@ NAMES: dict[str, str] = {
     "lstsq": "nx.linalg.least_squares",
     "lt": "nx.less",
     "make_jaxpr": "nx.debug_expr",
+    "make_mesh": "nx.Mesh, as in nx.Mesh(data=2)",
     "manual_seed": "nx.random.key",
     "masked_fill": "nx.where",
     "matrix_exp": "nx.linalg.expm",
@@ -662,7 +666,7 @@ def missing_name_error(name: str, module: str) -> AttributeError:
         here = NAMES.get(name)
     if here is not None:
         text += f"; in nxla it is {here}"
-    elif module == "nxla" and name in ABSENT:
+    elif module in ("nxla", "nxla.special") and name in ABSENT:
         text += f"; not in nxla: {ABSENT[name]}"
     else:
         text += _similar(name, sys.modules[module].__all__)

@@ -287,6 +287,7 @@ def test_excess_positional_arguments_name_the_keywords():
 @pytest.mark.parametrize(
     ("name", "equivalent"),
     [
+        ("NamedSharding", 'mesh.sharding(None, "data"), a method of nx.Mesh'),
         ("ShapeDtypeStruct", "nx.template"),
         ("clear_caches", "the method clear_cache of nx.jit(f)"),
         ("debug.print", "nx.print_value"),
@@ -307,6 +308,21 @@ def test_names_of_other_libraries_have_the_right_hint(name, equivalent):
     with pytest.raises(AttributeError) as caught:
         operator.attrgetter(name)(nx)
     assert f"; in nxla it is {equivalent}" in str(caught.value)
+
+
+def test_special_functions_without_a_counterpart_have_a_reason():
+    with pytest.raises(AttributeError, match=r"'expi'; not in nxla: no backend has an op"):
+        _ = nx.special.expi
+    with pytest.raises(AttributeError, match=r"'multigammaln'; not in nxla: it consists of"):
+        _ = nx.special.multigammaln
+
+
+def test_arguments_of_jax_without_a_counterpart_have_a_hint():
+    with pytest.raises(TypeError, match=r"'holomorphic'; leave it out: a complex result has"):
+        nx.grad(nx.square, holomorphic=True)
+    assert nx.grad(nx.square)(3 + 4j).item() == 6 + 8j
+    with pytest.raises(TypeError, match=r"'prevent_cse'; leave it out"):
+        nx.checkpoint(nx.square, prevent_cse=False)
 
 
 @pytest.mark.parametrize(
