@@ -577,6 +577,13 @@ def approximate_extrema(x):
     )
 
 
+@case(normal(2, 6), normal(2, 6) / 4, normal(2, 6), normal(2, 6, 3))
+def tridiagonal_systems(low, diagonal, high, b):
+    # Without exchanges of rows, the small diagonal would be the pivots.
+    solve = linalg.tridiagonal_solve
+    return solve(low, diagonal, high, b), solve(low[0], diagonal[0], high[0], b[1])
+
+
 def weighted(results: Any) -> Any:
     """Return the sum of float results, weighted with cosines."""
     total = 0.0

@@ -208,6 +208,7 @@ const COMPOSED: &[(&str, &str)] = &[
     ("sorting_by_keys", "the writer calls functions for blocks"),
     ("special", "the writer rounds constants to their dtype"),
     ("systems", "the writer composes factorizations"),
+    ("tridiagonal_systems", "the writer composes factorizations"),
 ];
 
 /// Lowers programs to modules and reads the modules. The results are the same, and programs outside

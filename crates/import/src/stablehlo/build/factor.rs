@@ -64,8 +64,40 @@ impl Builder<'_> {
                 let options = TriangularSolve { lower, left_side, transform };
                 vec![self.triangular(a, b, options, is_adjoint, is("diag", b'U'))?]
             }
+            "gtsv" => {
+                let [low, diagonal, high, b] = as_array(x)?;
+                let a = self.tridiagonal_matrix(low, diagonal, high)?;
+                let solution = self.graph.solve(a, b)?;
+                let info = self.failure(solution, operation, 4)?;
+                vec![low, diagonal, high, solution, info]
+            }
             _ => return Ok(None),
         }))
+    }
+
+    /// Returns the matrix with these diagonals, each with one element for each row. The first element of
+    /// `low` and the last of `high` are outside of the matrix.
+    fn tridiagonal_matrix(
+        &mut self,
+        low: ExprId,
+        diagonal: ExprId,
+        high: ExprId,
+    ) -> Result<ExprId, Fail> {
+        let [.., count] = self.graph.shape(diagonal)[..] else {
+            return malformed("the diagonal must be a vector");
+        };
+        let dtype = self.graph.dtype(diagonal);
+        let row = self.graph.iota([count, 1], Some(0), DType::S32)?;
+        let column = self.graph.iota([count], Some(0), DType::S32)?;
+        let offset = self.graph.subtract(column, row)?;
+        let mut matrix = self.number(0.0, dtype)?;
+        for (at, elements) in [(-1, low), (0, diagonal), (1, high)] {
+            let at = self.graph.scalar_constant(Scalar::Int(at), DType::S32)?;
+            let is_at = self.graph.equal(offset, at)?;
+            let of_rows = self.graph.new_axis(elements, -1, None)?;
+            matrix = self.graph.select(is_at, of_rows, matrix)?;
+        }
+        Ok(matrix)
     }
 
     /// Returns 1 for each matrix with a result that is NaN, otherwise 0.
