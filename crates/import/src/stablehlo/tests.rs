@@ -38,6 +38,17 @@ fn all_unsupported_operations_are_listed_with_their_lines() {
     );
 }
 
+#[test]
+fn errors_of_special_functions_name_the_form_without_them() {
+    let body = "%0 = chlo.zeta %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>\n\
+                return %0 : tensor<2xf32>";
+    assert_eq!(
+        error_of(&main_of("%x: tensor<2xf32>", "tensor<2xf32>", body)),
+        "StableHLO: 1 unsupported operation\n  chlo.zeta (line 2): the operation has no counterpart in \
+         expressions: jax.export writes it as simpler operations"
+    );
+}
+
 /// A module with one custom call.
 fn custom_call(target: &str, result: &str) -> String {
     main_of(

@@ -437,6 +437,12 @@ impl<'a> Builder<'a> {
             "scatter" => self.scatter(operation, nodes, values)?,
             "reduce_window" => self.reduce_window(operation, nodes, values)?,
             "select_and_scatter" => self.select_and_scatter(operation, nodes, values)?,
+            _ if name.starts_with("chlo.") => {
+                return unsupported(
+                    "the operation has no counterpart in expressions: jax.export writes it as \
+                     simpler operations",
+                );
+            }
             _ => return unsupported("the operation has no counterpart in expressions"),
         };
         Ok(results.as_deref().map(slots_of))
