@@ -26,8 +26,9 @@ from jax._src.lax import linalg
 FOLDER = Path(__file__).parent / "stablehlo"
 #: Cases that are stored as exports of JAX.
 EXPORTED = (
-    "casts", "cholesky", "conditionals", "convolution", "counting", "fourier", "gpt", "lookups",
-    "random_bits", "random_numbers", "scan", "sorting", "special", "updates",
+    "casts", "cholesky", "conditionals", "convolution", "counting", "fourier", "gpt",
+    "inverse_errors", "lookups", "random_bits", "random_numbers", "scan", "sorting", "special",
+    "updates",
 )  # fmt: skip
 #: Cases that are stored as portable artifacts.
 ARTIFACTS = (
@@ -582,6 +583,11 @@ def tridiagonal_systems(low, diagonal, high, b):
     # Without exchanges of rows, the small diagonal would be the pivots.
     solve = linalg.tridiagonal_solve
     return solve(low, diagonal, high, b), solve(low[0], diagonal[0], high[0], b[1])
+
+
+@case(normal(5) / 3)
+def inverse_errors(x):
+    return lax.erf_inv(jnp.clip(x, -0.9, 0.9)), lax.erf_inv(jnp.zeros(2) * x[0])
 
 
 def weighted(results: Any) -> Any:

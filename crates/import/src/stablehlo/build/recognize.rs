@@ -79,6 +79,50 @@ impl Builder<'_> {
         (is_of(x, y) || is_of(y, x)).then_some([x, y])
     }
 
+    /// Returns `x` if a selection is the inverse of the error function by Giles, 2012: a polynomial of
+    /// `log1p(-x * x)` times `x`, and `infinity * x` where the magnitude of `x` is 1. `jax.export` writes
+    /// the function in this way, whose gradient is `0 * infinity` for every `x`.
+    fn erf_inv_of(&self, predicate: ExprId, yes: ExprId, no: ExprId) -> Option<ExprId> {
+        let [magnitude, one] = self.operands_of(predicate, BinaryOp::Equal)?;
+        let x = self.operand_of(magnitude, UnaryOp::Abs)?;
+        let infinity = self.other_factor(yes, x)?;
+        let polynomial = self.other_factor(no, x)?;
+        // In `float32` each coefficient is selected, and in `float64` the polynomial.
+        let selection = match self.operands_of(polynomial, BinaryOp::Add) {
+            Some([selected, _]) => selected,
+            None => polynomial,
+        };
+        let (Op::Select, &[is_central, central, _]) =
+            (self.graph.op(selection), self.graph.operands(selection))
+        else {
+            return None;
+        };
+        let constant = match self.operands_of(central, BinaryOp::Add) {
+            Some([constant, _]) => constant,
+            None => central,
+        };
+        let [w, limit] = self.operands_of(is_central, BinaryOp::Less)?;
+        let square = self.operand_of(self.operand_of(w, UnaryOp::Negate)?, UnaryOp::Log1p)?;
+        let is_of_square = self.operand_of(self.other_factor(square, x)?, UnaryOp::Negate)? == x;
+        let of_dtype = |bound: f64, first: f64| {
+            self.is_number(limit, bound) && self.is_number(constant, first)
+        };
+        let is_whole = self.graph.shape(x) == self.graph.shape(no);
+        let is_edge = self.is_number(one, 1.0) && self.is_number(infinity, f64::INFINITY);
+        let is_known =
+            of_dtype(5.0, f64::from(1.501_409_4_f32)) || of_dtype(6.25, 1.653_654_562_683_102_7);
+        (is_whole && is_edge && is_of_square && is_known).then_some(x)
+    }
+
+    /// Returns `y` if a value is `x * y` or `y * x`.
+    fn other_factor(&self, product: ExprId, x: ExprId) -> Option<ExprId> {
+        match self.operands_of(product, BinaryOp::Multiply)? {
+            [left, right] if right == x => Some(left),
+            [left, right] if left == x => Some(right),
+            _ => None,
+        }
+    }
+
     fn operand_of(&self, id: ExprId, op: UnaryOp) -> Option<ExprId> {
         match (self.graph.op(id), self.graph.operands(id)) {
             (Op::Unary(found), &[x]) if *found == op => Some(x),
@@ -158,8 +202,8 @@ impl Builder<'_> {
     }
 
     /// Builds a selection, or the op that it stands for: a conversion of a boolean, the sign of a
-    /// number, the quotient or remainder of integers where a divisor may be zero, and the logarithm of
-    /// a sum of exponentials.
+    /// number, the quotient or remainder of integers where a divisor may be zero, the logarithm of
+    /// a sum of exponentials, and the inverse of the error function.
     pub(super) fn select(
         &mut self,
         predicate: ExprId,
@@ -183,6 +227,9 @@ impl Builder<'_> {
             && self.joint_shape(&[x, y])? == *self.graph.shape(no)
         {
             return Ok(self.graph.log_add_exp(x, y)?);
+        }
+        if let Some(x) = self.erf_inv_of(predicate, yes, no) {
+            return Ok(self.graph.erf_inv(x)?);
         }
         if let (&Op::Binary(op @ (BinaryOp::Quotient | BinaryOp::Remainder)), &[x, divisor]) =
             (self.graph.op(no), self.graph.operands(no))
