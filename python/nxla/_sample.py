@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nxla import _hints
+from nxla import _core, _hints
 from nxla._values import to_index
 from nxla.errors import ArgumentError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Tensor
 
-__all__ = ["Sample", "is_shape", "refuse_shape"]
+__all__ = ["Sample", "is_shape", "is_traced_shape", "refuse_shape"]
 
 
 class Sample(NamedTuple):
@@ -65,6 +65,18 @@ for _operator in _OPERATORS:
 def is_shape(value: Any) -> TypeGuard[tuple[int, ...]]:
     """Return whether a positional argument is a shape: a tuple of integers."""
     return isinstance(value, tuple) and all(to_index(size) is not None for size in value)
+
+
+def is_traced_shape(value: Any) -> bool:
+    """Return whether a positional argument is a shape, or would be one with static sizes.
+
+    The error for a shape says that a traced integer must be static.
+    """
+    return isinstance(value, tuple) and all(
+        to_index(size) is not None
+        or (isinstance(size, _core.Expr) and size.dtype.kind in ("signed", "unsigned"))
+        for size in value
+    )
 
 
 def refuse_shape(op: str, argument: str, value: Any) -> None:

@@ -19,7 +19,7 @@ parameters of their distribution.
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._sample import Sample, is_shape
+from nxla._sample import Sample, is_shape, is_traced_shape
 from nxla._values import as_count, as_tensors, to_index
 from nxla.errors import ArgumentError, DTypeError
 from nxla.ops.counts import (
@@ -312,7 +312,7 @@ def _uniform_arguments(
 ) -> tuple[Any, Any, Any, Any]:
     """Return the bounds, the shape and the dtype of either order of arguments."""
     _refuse_two_shapes(op, low, high, shape)
-    if shape is None and is_shape(low):
+    if shape is None and is_traced_shape(low):
         shape, dtype = low, _merge(op, "dtype", high, dtype)
         low, high = None, None
     low = _merge(op, "low (minval)", low, minval, 0.0)
@@ -402,7 +402,7 @@ def _normal_arguments(
 ) -> tuple[Any, Any, Any, Any]:
     """Return the parameters, the shape and the dtype of either order of arguments."""
     _refuse_two_shapes(op, mean, standard_deviation, shape)
-    if shape is None and is_shape(mean):
+    if shape is None and is_traced_shape(mean):
         return 0.0, 1.0, mean, _merge(op, "dtype", standard_deviation, dtype)
     standard_deviation = 1.0 if standard_deviation is None else standard_deviation
     return mean, standard_deviation, () if shape is None else shape, dtype
@@ -493,7 +493,7 @@ def _randint_arguments(
 ) -> tuple[Any, Any, Any]:
     """Return the bounds and the shape of either order of arguments."""
     _refuse_two_shapes(op, low, high, shape)
-    if shape is None and is_shape(low):
+    if shape is None and is_traced_shape(low):
         shape, low, high = low, high, None
     low = _merge(op, "low (minval)", low, minval)
     high = _merge(op, "high (maxval)", high, maxval)

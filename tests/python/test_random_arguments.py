@@ -125,6 +125,14 @@ def test_duplicate_arguments_raise(name):
         nx.random.randint(KEY, 0, 5, (2,))
 
 
+@pytest.mark.parametrize("name", ["normal_split", "uniform_split", "randint_split"])
+def test_a_traced_size_must_be_static(name):
+    bounds = (3, 9) if name == "randint_split" else ()
+    draw = nx.jit(lambda n: getattr(nx.random, name)(KEY, (2, n), *bounds))
+    with pytest.raises(nx.TraceError, match=rf"{name}: shape: .*; use a static argument"):
+        draw(3)
+
+
 def test_missing_bound_raises():
     with pytest.raises(nx.ArgumentError, match=r"high \(maxval\)"):
         nx.random.randint(KEY, (5,), 9)
