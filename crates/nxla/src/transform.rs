@@ -8,7 +8,8 @@ pub use derivatives::{
 
 use std::panic::Location;
 
-use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
+use crate::Result;
+use crate::containers::{Container, Leaves, Outputs, Tree, attempt_call, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
 use nxla_runtime::{Differentiated, Operand, values_and_gradients};
@@ -35,13 +36,22 @@ use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn grad<F, A>(function: F) -> impl Fn(A) -> A
+pub fn grad<F, A, R>(function: F) -> impl Fn(A) -> R::Return<A>
 where
-    F: Fn(A) -> Expr,
+    F: Fn(A) -> R,
     A: Container,
+    R: Outputs<Container = Expr>,
 {
-    let both = value_and_grad(function);
-    move |argument| both(argument).1
+    let slopes = gradient(function, Location::caller());
+    move |argument| R::from_result(slopes(argument))
+}
+
+/// Implements [`grad`] with a `Result`.
+fn gradient<A: Container, R: Outputs<Container = Expr>>(
+    function: impl Fn(A) -> R,
+    location: &'static Location<'static>,
+) -> impl Fn(A) -> Result<A> {
+    move |argument| Ok(value_and_gradient(&function, location, argument)?.1)
 }
 
 mod sealed {
@@ -72,7 +82,7 @@ mod sealed {
 /// assert_eq!(gradient.item::<f64>()?, 36.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub trait Loss: sealed::Sealed {
+pub trait Loss: Container + sealed::Sealed {
     /// The container that is passed through.
     type Rest: Container;
     /// The result for the caller.
@@ -131,48 +141,57 @@ impl<C: Container> Loss for (Expr, C) {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn value_and_grad<F, A, R>(function: F) -> impl Fn(A) -> (R::Value, A)
+pub fn value_and_grad<F, A, R>(function: F) -> impl Fn(A) -> R::Return<ValueAndGradient<R, A>>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Loss,
+    R: Outputs<Container: Loss>,
 {
     let location = Location::caller();
-    move |argument| {
-        let wrt = leaves_of(&argument);
-        let trace = trace_of(&wrt.items);
-        let mut given = None;
-        let found = trace.attempt(location, || {
-            values_and_gradients(&trace, &wrt.items, |tracers| {
-                let tracers = tracers.into_iter().map(Expr::from);
-                let mut tracers = Leaves::new(tracers, wrt.structure.clone());
-                let (value, rest) = function(A::rebuild(&mut tracers)).split_value();
-                let passed_on = leaves_of(&rest);
-                let mut results = inner(std::slice::from_ref(&value));
-                results.extend(inner(&passed_on.items));
-                given = Some((value, rest));
-                Ok(Differentiated { value: results[0].clone(), results, more: passed_on.structure })
-            })
-        });
-        match found {
-            Some((results, gradients, structure)) => {
-                let mut results = results.into_iter().map(Expr::from);
-                let value = results.next().expect("the value is the first result");
-                let rest = R::Rest::rebuild(&mut Leaves::new(results, structure));
-                let gradients = gradients.into_iter().map(Expr::from);
-                (R::join_value(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure)))
-            }
-            // The trace has an error, so the results are dropped.
-            None => {
-                let result = match given {
-                    Some((value, rest)) => R::join_value(value, rest),
-                    None => {
-                        let (value, rest) = function(A::rebuild(&mut wrt.clone())).split_value();
-                        R::join_value(value, rest)
-                    }
-                };
-                (result, argument)
-            }
+    move |argument| R::from_result(value_and_gradient(&function, location, argument))
+}
+
+/// The value of a function that returns `R`, and its gradient for an argument of type `A`.
+type ValueAndGradient<R, A> = (<<R as Outputs>::Container as Loss>::Value, A);
+
+/// Implements [`value_and_grad`] with a `Result`.
+fn value_and_gradient<A: Container, R: Outputs<Container: Loss>>(
+    function: &impl Fn(A) -> R,
+    location: &'static Location<'static>,
+    argument: A,
+) -> Result<ValueAndGradient<R, A>> {
+    let wrt = leaves_of(&argument);
+    let trace = trace_of(&wrt.items);
+    let mut given = None;
+    let found = attempt_call(&trace, location, |errors| {
+        values_and_gradients(&trace, &wrt.items, |tracers| {
+            let tracers = tracers.into_iter().map(Expr::from);
+            let mut tracers = Leaves::new(tracers, wrt.structure.clone());
+            let result = errors.check(function(A::rebuild(&mut tracers)))?;
+            let (value, rest) = result.split_value();
+            let passed_on = leaves_of(&rest);
+            let mut results = inner(std::slice::from_ref(&value));
+            results.extend(inner(&passed_on.items));
+            given = Some((value, rest));
+            Ok(Differentiated { value: results[0].clone(), results, more: passed_on.structure })
+        })
+    })?;
+    let join = <R::Container as Loss>::join_value;
+    match found {
+        Some((results, gradients, structure)) => {
+            let mut results = results.into_iter().map(Expr::from);
+            let value = results.next().expect("the value is the first result");
+            let rest = Tree::rebuild(&mut Leaves::new(results, structure));
+            let gradients = gradients.into_iter().map(Expr::from);
+            Ok((join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure))))
+        }
+        // The trace has an error, so the results are dropped.
+        None => {
+            let (value, rest) = match given {
+                Some(given) => given,
+                None => function(A::rebuild(&mut wrt.clone())).into_container()?.split_value(),
+            };
+            Ok((join(value, rest), argument))
         }
     }
 }
@@ -194,13 +213,15 @@ where
 /// ```
 #[must_use]
 #[track_caller]
-pub fn safe_where(
+pub fn safe_where<R: Outputs<Container = Expr>>(
     condition: &Expr,
     x: &Expr,
     inside: impl Operand,
-    function: impl FnOnce(Expr) -> Expr,
+    function: impl FnOnce(Expr) -> R,
     otherwise: impl Operand,
-) -> Expr {
-    let value = function(condition.select(x, inside));
-    condition.select(value, otherwise)
+) -> R::Return<Expr> {
+    R::from_result(match function(condition.select(x, inside)).into_container() {
+        Ok(value) => Ok(condition.select(value, otherwise)),
+        Err(error) => Err(error),
+    })
 }

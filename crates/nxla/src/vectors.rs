@@ -7,7 +7,7 @@ use std::panic::Location;
 use nxla_runtime::vectors::map_entries;
 use nxla_runtime::{self as runtime, Result};
 
-use crate::containers::{Container, Leaves, leaves_of, trace_of};
+use crate::containers::{Container, Leaves, Outputs, Tree, attempt_call, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
@@ -261,34 +261,38 @@ impl Tensor {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn vmap<F, A, R>(function: F, in_axis: i64, out_axis: i64) -> impl Fn(A) -> R
+pub fn vmap<F, A, R>(
+    function: F,
+    in_axis: i64,
+    out_axis: i64,
+) -> impl Fn(A) -> R::Return<R::Container>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
 {
     let location = Location::caller();
     move |argument| {
         let leaves = leaves_of(&argument);
         let trace = trace_of(&leaves.items);
         let mut given = None;
-        let found = trace.attempt(location, || {
+        let found = attempt_call(&trace, location, |errors| {
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
             map_entries(&values, &axes, out_axis, ["in_axis", "out_axis"], |entries| {
                 let mut entries = Leaves::new(to_exprs(entries), leaves.structure.clone());
-                let result = function(A::rebuild(&mut entries));
+                let result = errors.check(function(A::rebuild(&mut entries)))?;
                 let results = leaves_of(&result);
                 given = Some(result);
                 Ok((inner(&results.items), results.structure))
             })
         });
-        match (found, given) {
+        R::from_result(found.and_then(|found| match (found, given) {
             (Some((results, structure)), _) => {
-                R::rebuild(&mut Leaves::new(to_exprs(results), structure))
+                Ok(Tree::rebuild(&mut Leaves::new(to_exprs(results), structure)))
             }
             // The trace has an error, so the results are dropped.
-            (None, Some(result)) => result,
-            (None, None) => function(argument),
-        }
+            (None, Some(result)) => Ok(result),
+            (None, None) => function(argument).into_container(),
+        }))
     }
 }

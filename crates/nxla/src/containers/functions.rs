@@ -1,37 +1,71 @@
 //! Functions that can be traced: their arguments and results.
 
+use std::cell::Cell;
+use std::panic::Location;
+
 use super::Container;
-use crate::{Error, Result};
+use crate::{Error, Result, Trace};
 
 /// The return type of a traced function: a container, or a `Result` of one.
 ///
-/// ```
-/// use nxla::{Expr, Tensor, jit};
+/// Functions that call a traced function, such as [`grad`](crate::grad), [`vmap`](crate::vmap),
+/// [`cond`](crate::cond) and [`scan`](crate::scan), accept both. If the traced function returns a
+/// `Result`, so do they, with its error. Conditions of loops and functions of
+/// [`reduce`](crate::Expr::reduce) return expressions only.
 ///
-/// let sums = jit(|x: Expr| -> nxla::Result<Expr> {
+/// ```
+/// use nxla::{Expr, Tensor, grad, jit};
+///
+/// let squares = |x: Expr| -> nxla::Result<Expr> {
 ///     x.axis_size(0)?;
-///     Ok(x.sum())
-/// });
-/// assert_eq!(sums.call(Tensor::from([1, 2]))?.item::<i32>()?, 3);
-/// assert!(sums.call(1).is_err());
+///     Ok(x.pow(2).sum())
+/// };
+/// assert_eq!(jit(squares).call(Tensor::from([1, 2]))?.item::<i32>()?, 5);
+/// assert!(jit(squares).call(1).is_err());
+///
+/// let slopes = jit(move |x: Expr| Ok::<_, nxla::Error>(grad(squares)(x)? + 1));
+/// assert_eq!(slopes.call(Tensor::from([1.0f32, 2.0]))?.to_vec::<f32>()?, [3.0, 5.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a container of expressions nor a `Result` of one",
+    note = "derive `nxla::Container` for your struct, which must be generic in its leaves: \
+            `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
+    note = "convert a scalar or a tensor to an expression: `Expr::of(1.0)`",
+    note = "return `nxla::Result` from a fallible function, and convert other errors with \
+            `Error::user`"
+)]
 pub trait Outputs {
     /// The container.
     type Container: Container;
+
+    /// The return type of a function with the value `T` that calls the traced function: `T` or
+    /// `Result<T>`.
+    type Return<T>;
 
     /// Returns the container.
     ///
     /// # Errors
     /// Returns the error of the function.
     fn into_container(self) -> Result<Self::Container>;
+
+    /// Converts the result of a function that calls the traced function.
+    ///
+    /// # Panics
+    /// Panics if the traced function returns a container, and `result` is an error.
+    fn from_result<T>(result: Result<T>) -> Self::Return<T>;
 }
 
 impl<C: Container> Outputs for C {
     type Container = C;
+    type Return<T> = T;
 
     fn into_container(self) -> Result<C> {
         Ok(self)
+    }
+
+    fn from_result<T>(result: Result<T>) -> T {
+        result.expect("a function that returns a container has no error")
     }
 }
 
@@ -40,10 +74,43 @@ where
     Error: From<E>,
 {
     type Container = C;
+    type Return<T> = Result<T>;
 
     fn into_container(self) -> Result<C> {
         Ok(self?)
     }
+
+    fn from_result<T>(result: Result<T>) -> Result<T> {
+        result
+    }
+}
+
+/// Distinguishes an error of a traced function from an error of the code that calls it.
+#[derive(Default)]
+pub(crate) struct TracedErrors {
+    occurred: Cell<bool>,
+}
+
+impl TracedErrors {
+    /// Returns the container that a traced function returned.
+    pub(crate) fn check<R: Outputs>(&self, returned: R) -> Result<R::Container> {
+        returned.into_container().inspect_err(|_| self.occurred.set(true))
+    }
+}
+
+/// Calls `build`, which calls a traced function, by [`Trace::attempt`]. Returns an error of the
+/// traced function; the trace records other errors.
+pub(crate) fn attempt_call<T>(
+    trace: &Trace,
+    location: &'static Location<'static>,
+    build: impl FnOnce(&TracedErrors) -> Result<T>,
+) -> Result<Option<T>> {
+    let errors = TracedErrors::default();
+    let built = trace.attempt(location, || match build(&errors) {
+        Err(error) if errors.occurred.get() => Ok(Err(error)),
+        built => built.map(Ok),
+    });
+    built.transpose()
 }
 
 /// A function that can be traced: of one to twelve containers of expressions.

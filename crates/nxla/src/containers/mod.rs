@@ -14,6 +14,7 @@ use nxla_runtime as runtime;
 use smallvec::SmallVec;
 
 pub use arguments::Arguments;
+pub(crate) use functions::attempt_call;
 pub use functions::{Function, Outputs};
 pub(crate) use static_values::AnyStatic;
 pub use static_values::StaticValue;

@@ -11,12 +11,13 @@ use nxla_expr::build::OpenBlock;
 use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, RuleFor, TensorType};
 
 use super::methods;
-use crate::Result;
 use crate::Trace;
 use crate::containers::{
-    Container, Expected, Leaves, Structure, difference, leaves_of, locate_error, paths_of, trace_of,
+    Container, Expected, Leaves, Outputs, Structure, Tree, attempt_call, difference, leaves_of,
+    locate_error, paths_of, trace_of,
 };
 use crate::expr::Expr;
+use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
 use nxla_runtime::vectors::active_entries::ActiveEntries;
@@ -39,11 +40,11 @@ use nxla_tensor::broadcast_shapes;
 /// ```
 #[must_use = "write `let _ = …` for a conditional that runs only for its effects"]
 #[track_caller]
-pub fn cond<C: Container>(
+pub fn cond<R: Outputs>(
     predicate: impl Operand,
-    on_true: impl FnOnce() -> C,
-    on_false: impl FnOnce() -> C,
-) -> C {
+    on_true: impl FnOnce() -> R,
+    on_false: impl FnOnce() -> R,
+) -> R::Return<R::Container> {
     when(predicate, on_true).otherwise(on_false)
 }
 
@@ -60,11 +61,12 @@ pub fn cond<C: Container>(
 /// ```
 #[must_use = "write `let _ = …` for a conditional that runs only for its effects"]
 #[track_caller]
-pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C {
+pub fn if_<R: Outputs>(
+    predicate: impl Operand,
+    then: impl FnOnce() -> R,
+) -> R::Return<R::Container> {
     let chosen = when(predicate, then);
-    let mut zeros = leaves_of(chosen.last());
-    zeros.items.iter_mut().for_each(|leaf| *leaf = leaf.zeros_like());
-    chosen.otherwise(|| C::rebuild(&mut zeros))
+    R::from_result(chosen.close(|result| Ok(result.map(|leaf| leaf.zeros_like()))))
 }
 
 /// Starts a conditional with several branches, which ends with [`When::otherwise`].
@@ -81,7 +83,7 @@ pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
+pub fn when<R: Outputs>(predicate: impl Operand, then: impl FnOnce() -> R) -> When<R> {
     let operands = [predicate.to_value()];
     let (trace, location) = (Expr::trace_of(&operands), Location::caller());
     let mark = trace.attempt(location, || trace.edit(|graph| graph.mark()));
@@ -94,6 +96,7 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
         last: None,
         branches: 0,
         types: None,
+        error: None,
     };
     open.clause(operands, then)
 }
@@ -108,7 +111,7 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[must_use = "a conditional ends with `otherwise`"]
-pub struct When<C> {
+pub struct When<R: Outputs> {
     trace: Trace,
     location: &'static Location<'static>,
     /// The position before the first branch; `None` after an error.
@@ -117,19 +120,21 @@ pub struct When<C> {
     /// The entries that take each branch.
     entries: Clauses,
     /// The results of the last branch so far.
-    last: Option<(C, Structure)>,
+    last: Option<(R::Container, Structure)>,
     /// The number of branches so far, and the result types of the first branch.
     branches: usize,
     types: Option<Vec<TensorType>>,
+    /// The first error that a branch returned. Later branches are not traced.
+    error: Option<Error>,
 }
 
-impl<C> fmt::Debug for When<C> {
+impl<R: Outputs> fmt::Debug for When<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("When").field("branches", &self.branches).finish_non_exhaustive()
     }
 }
 
-impl<C: Container> When<C> {
+impl<R: Outputs> When<R> {
     /// Adds a branch for the case that all previous predicates are zero and this predicate is
     /// nonzero.
     ///
@@ -142,11 +147,14 @@ impl<C: Container> When<C> {
     /// assert_eq!(clamped.call(-4)?.item::<i32>()?, 0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn or_when(self, predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
+    pub fn or_when(self, predicate: impl Operand, then: impl FnOnce() -> R) -> When<R> {
         self.clause([predicate.to_value()], then)
     }
 
-    fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> C) -> When<C> {
+    fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> R) -> When<R> {
+        if self.error.is_some() {
+            return self;
+        }
         let trace = self.trace.clone();
         let vectors = predicate[0].view().vectors().clone();
         let asked = trace.attempt(self.location, || {
@@ -160,7 +168,7 @@ impl<C: Container> When<C> {
             let Some(asked) = &asked else { return Ok(None) };
             trace.build(|graph| self.entries.next(graph, asked))
         });
-        let branch = self.branch(active.flatten(), then);
+        let branch = self.branch(active.flatten(), || then().into_container());
         self.clauses.extend(asked.zip(branch));
         self
     }
@@ -170,13 +178,14 @@ impl<C: Container> When<C> {
     fn branch(
         &mut self,
         active: Option<ActiveEntries>,
-        then: impl FnOnce() -> C,
+        then: impl FnOnce() -> Result<R::Container>,
     ) -> Option<Branch> {
         let trace = self.trace.clone();
         let start = trace.attempt(self.location, || trace.edit(|graph| graph.mark()));
         let entered = trace.enter_entries(active);
         let result = then();
         drop(entered);
+        let result = result.map_err(|error| self.error = Some(error)).ok()?;
         let leaves = leaves_of(&result);
         self.branches += 1;
         let before = self.last.replace((result, leaves.structure.clone()));
@@ -221,7 +230,7 @@ impl<C: Container> When<C> {
         Err(ErrorKind::Shape { argument: "branch", found, expected }.of("cond").into())
     }
 
-    fn last(&self) -> &C {
+    fn last(&self) -> &R::Container {
         &self.last.as_ref().expect("there is a branch").0
     }
 
@@ -240,19 +249,37 @@ impl<C: Container> When<C> {
     /// assert_eq!(half.call(7)?.item::<i32>()?, 7);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
+    pub fn otherwise(self, otherwise: impl FnOnce() -> R) -> R::Return<R::Container> {
+        R::from_result(self.close(|_| otherwise().into_container()))
+    }
+
+    /// Adds the last branch, which receives the result of the branch before it.
+    ///
+    /// # Errors
+    /// Returns the first error of a branch.
+    fn close(
+        mut self,
+        otherwise: impl FnOnce(R::Container) -> Result<R::Container>,
+    ) -> Result<R::Container> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let before = self.last().map(Expr::clone);
         let last = || self.trace.edit(|graph| self.entries.last(graph));
         let active = self.trace.attempt(self.location, last);
-        let branch = self.branch(active.flatten(), otherwise);
-        let When { trace, location, mark, clauses, last, .. } = self;
+        let branch = self.branch(active.flatten(), || otherwise(before));
+        let When { trace, location, mark, clauses, last, error, .. } = self;
+        if let Some(error) = error {
+            return Err(error);
+        }
         let (result, structure) = last.expect("there is a branch");
         let values = trace.attempt(location, || {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
             let values = trace.build(|graph| conditional(graph, mark, clauses, branch));
             values.map_err(|error| locate_error(error, "cond", &[("", "result")], &result))
         });
-        let Some(values) = values else { return result };
-        C::rebuild(&mut Leaves::new(exprs(&trace, values), structure))
+        let Some(values) = values else { return Ok(result) };
+        Ok(Tree::rebuild(&mut Leaves::new(exprs(&trace, values), structure)))
     }
 }
 
@@ -397,10 +424,14 @@ pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
 #[doc(alias = "composite")]
 #[must_use = "write `let _ = …` for a block that runs only for its effects"]
 #[track_caller]
-pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnce(I) -> C) -> C {
-    composite(Location::caller(), inputs, body, |graph, open, results| {
+pub fn block<I: Container, R: Outputs>(
+    name: &str,
+    inputs: I,
+    body: impl FnOnce(I) -> R,
+) -> R::Return<R::Container> {
+    R::from_result(composite(Location::caller(), inputs, body, |graph, open, results| {
         graph.close_block(open, name, Vec::new(), results)
-    })
+    }))
 }
 
 /// Returns a function whose derivative stores few of its values and recomputes the others. This
@@ -418,25 +449,25 @@ pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnc
 /// ```
 #[doc(alias = "remat")]
 #[track_caller]
-pub fn checkpoint<I: Container, C: Container>(
-    function: impl Fn(I) -> C,
+pub fn checkpoint<I: Container, R: Outputs>(
+    function: impl Fn(I) -> R,
     keep: Keep,
-) -> impl Fn(I) -> C {
+) -> impl Fn(I) -> R::Return<R::Container> {
     let location = Location::caller();
     move |inputs| {
-        composite(location, inputs, &function, |graph, open, results| {
+        R::from_result(composite(location, inputs, &function, |graph, open, results| {
             graph.close_checkpoint(open, keep.clone(), results)
-        })
+        }))
     }
 }
 
 /// Creates one node for the results of `body`.
-fn composite<I: Container, C: Container>(
+fn composite<I: Container, R: Outputs>(
     location: &'static Location<'static>,
     inputs: I,
-    body: impl FnOnce(I) -> C,
+    body: impl FnOnce(I) -> R,
     close: impl FnOnce(&mut Graph, OpenBlock, Vec<ExprId>) -> nxla_expr::Result<Vec<ExprId>>,
-) -> C {
+) -> Result<R::Container> {
     let mut leaves = leaves_of(&inputs);
     let trace = trace_of(&leaves.items);
     let made = trace.attempt(location, || {
@@ -444,16 +475,16 @@ fn composite<I: Container, C: Container>(
         let operands = trace.ids(&leaves.items)?;
         trace.edit(|graph| graph.open_block(&operands))
     });
-    let Some(open) = made else { return body(inputs) };
+    let Some(open) = made else { return body(inputs).into_container() };
     let parameters = open.parameters().to_vec();
-    let answer = body(I::rebuild(&mut in_place_of(&trace, parameters, leaves)));
+    let answer = body(I::rebuild(&mut in_place_of(&trace, parameters, leaves))).into_container()?;
     let results = leaves_of(&answer);
     let ids = trace.attempt(location, || {
         let ids = trace.ids(&results.items)?;
         trace.build(|graph| close(graph, open, ids))
     });
-    let Some(ids) = ids else { return answer };
-    C::rebuild(&mut in_place_of(&trace, ids, results))
+    let Some(ids) = ids else { return Ok(answer) };
+    Ok(Tree::rebuild(&mut in_place_of(&trace, ids, results)))
 }
 
 /// Returns `value` with a custom derivative: `rule` receives the cotangents of `value`, in the same
@@ -474,8 +505,12 @@ fn composite<I: Container, C: Container>(
 #[track_caller]
 #[doc(alias = "custom_vjp")]
 #[must_use]
-pub fn custom_grad<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(C) -> I) -> C {
-    custom_rule(RuleFor::Cotangents, value, inputs, rule)
+pub fn custom_grad<C: Container, I: Container, R: Outputs<Container = I>>(
+    value: C,
+    inputs: &I,
+    rule: impl Fn(C) -> R,
+) -> R::Return<C> {
+    R::from_result(custom_rule(RuleFor::Cotangents, value, inputs, rule))
 }
 
 /// Returns `value` with a custom derivative in the other mode than [`custom_grad`]: `rule` receives
@@ -492,23 +527,27 @@ pub fn custom_grad<C: Container, I: Container>(value: C, inputs: &I, rule: impl 
 /// ```
 #[must_use]
 #[track_caller]
-pub fn custom_jvp<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(I) -> C) -> C {
-    custom_rule(RuleFor::Tangents, value, inputs, rule)
+pub fn custom_jvp<C: Container, I: Container, R: Outputs<Container = C>>(
+    value: C,
+    inputs: &I,
+    rule: impl Fn(I) -> R,
+) -> R::Return<C> {
+    R::from_result(custom_rule(RuleFor::Tangents, value, inputs, rule))
 }
 
 /// Implements [`custom_grad`] and [`custom_jvp`]: `rule` maps the cotangents of the outputs to the
 /// cotangents of the inputs, or the tangents of the inputs to the tangents of the outputs.
 #[track_caller]
-fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
+fn custom_rule<C: Container, I: Container, D: Container, R: Outputs>(
     kind: RuleFor,
     value: C,
     inputs: &I,
     rule: impl Fn(D) -> R,
-) -> C {
+) -> Result<C> {
     let location = Location::caller();
     let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
-    let values = trace.attempt(location, || {
+    let values = attempt_call(&trace, location, |errors| {
         let mut output_nodes = vectorized_nodes(&trace, &outputs)?;
         let input_nodes = vectorized_nodes(&trace, &inputs)?;
         let (function, of, from, to) = match kind {
@@ -522,8 +561,8 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
             };
             let open = trace.build(open)?;
             let changes = exprs(&trace, open.changes());
-            let results = rule(D::rebuild(&mut Leaves::new(changes, from.structure.clone())));
-            let results = expected.check(&results, to)?;
+            let changes = D::rebuild(&mut Leaves::new(changes, from.structure.clone()));
+            let results = expected.check(&errors.check(rule(changes))?, to)?;
             let results = vectorized_nodes(&trace, &results)?;
             let close = |graph: &mut Graph| {
                 graph.enter_rust(location);
@@ -534,7 +573,7 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
                 ControlFlow::Continue(wide) => output_nodes = wide,
             }
         }
-    });
-    let Some(values) = values else { return value };
-    C::rebuild(&mut Leaves::new(exprs(&trace, values), outputs.structure))
+    })?;
+    let Some(values) = values else { return Ok(value) };
+    Ok(C::rebuild(&mut Leaves::new(exprs(&trace, values), outputs.structure)))
 }

@@ -11,7 +11,8 @@ use crate::Operand;
 use crate::Trace;
 use crate::apply;
 use crate::containers::{
-    Container, Expected, Leaves, Structure, leaves_of, locate_error, trace_of,
+    Container, Expected, Leaves, Outputs, Structure, attempt_call, leaves_of, locate_error,
+    trace_of,
 };
 use crate::expr::Expr;
 use crate::{Error, Result};
@@ -38,11 +39,11 @@ use nxla_runtime::vectors::loops::{Iteration, LoopFunctions, LoopResults, Rows, 
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn while_loop<S: Container>(
+pub fn while_loop<S: Container, R: Outputs<Container = S>>(
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    body: impl FnMut(S) -> S,
-) -> S {
+    body: impl FnMut(S) -> R,
+) -> R::Return<S> {
     while_loop_with(Replay::default(), initial, condition, body)
 }
 
@@ -63,35 +64,38 @@ pub fn while_loop<S: Container>(
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn while_loop_with<S: Container>(
+pub fn while_loop_with<S: Container, R: Outputs<Container = S>>(
     replay: Replay,
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    body: impl FnMut(S) -> S,
-) -> S {
+    body: impl FnMut(S) -> R,
+) -> R::Return<S> {
     let expected = expected_state("while_loop", ("", "state"));
-    repeat((expected, replay), initial, condition, body)
+    R::from_result(repeat((expected, replay), initial, condition, body))
 }
 
 /// Builds a [`while_loop`] for a function whose users know the path of a part of the state by
 /// another name.
 #[track_caller]
-fn repeat<S: Container>(
+fn repeat<S: Container, R: Outputs<Container = S>>(
     (expected, replay): (Expected, Replay),
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    mut body: impl FnMut(S) -> S,
-) -> S {
+    mut body: impl FnMut(S) -> R,
+) -> Result<S> {
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    let body = |state| Ok((body(state), None));
-    let functions = Loop::new((expected, &trace), &start.structure, location, condition, body);
     let located = |error| locate_error(error, expected.function, &[expected.root], &initial);
-    match trace.attempt(location, || functions.trace(replay, &start).map_err(located)) {
+    let values = attempt_call(&trace, location, |errors| {
+        let body = |state| Ok((errors.check(body(state))?, None));
+        let functions = Loop::new((expected, &trace), &start.structure, location, condition, body);
+        functions.trace(replay, &start).map_err(located)
+    })?;
+    Ok(match values {
         None => initial,
         Some((values, _)) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
-    }
+    })
 }
 
 /// The functions of a loop on states of the type `S`.
@@ -186,12 +190,12 @@ fn nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn fori<S: Container>(
+pub fn fori<S: Container, R: Outputs<Container = S>>(
     lower: impl Operand,
     upper: impl Operand,
     initial: S,
-    body: impl FnMut(Expr, S) -> S,
-) -> S {
+    body: impl FnMut(Expr, S) -> R,
+) -> R::Return<S> {
     fori_with(Replay::default(), lower, upper, initial, body)
 }
 
@@ -207,18 +211,18 @@ pub fn fori<S: Container>(
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn fori_with<S: Container>(
+pub fn fori_with<S: Container, R: Outputs<Container = S>>(
     replay: Replay,
     lower: impl Operand,
     upper: impl Operand,
     initial: S,
-    body: impl FnMut(Expr, S) -> S,
-) -> S {
+    mut body: impl FnMut(Expr, S) -> R,
+) -> R::Return<S> {
     let (first, upper) = (first_count("fori", &lower, &upper), upper.to_value());
-    let mut body = body;
-    let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
+    let step = |(i, state): (Expr, S)| Ok::<_, Error>((&i + 1, body(i, state).into_container()?));
     let expected = expected_state("fori", (".1", "state"));
-    repeat((expected, replay), (first, initial), |(i, _)| i.less(&upper), step).1
+    let last = repeat((expected, replay), (first, initial), |(i, _)| i.less(&upper), step);
+    R::from_result(last.map(|(_, state)| state))
 }
 
 /// Returns the requirement on the states of a loop.
@@ -262,11 +266,11 @@ fn first_count(function: &str, lower: &impl Operand, upper: &impl Operand) -> Ex
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn scan<C: Container, X: Container, Y: Container>(
+pub fn scan<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
     initial: C,
     xs: X,
-    body: impl FnMut(C, X) -> (C, Y),
-) -> (C, Y) {
+    body: impl FnMut(C, X) -> R,
+) -> R::Return<(C, Y)> {
     scan_with(Replay::default(), initial, xs, body)
 }
 
@@ -284,19 +288,19 @@ pub fn scan<C: Container, X: Container, Y: Container>(
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn scan_with<C: Container, X: Container, Y: Container>(
+pub fn scan_with<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
     replay: Replay,
     initial: C,
     xs: X,
-    body: impl FnMut(C, X) -> (C, Y),
-) -> (C, Y) {
+    body: impl FnMut(C, X) -> R,
+) -> R::Return<(C, Y)> {
     let leaves = leaves_of(&xs);
     let sizes = || leaves.items.iter().map(|x| x.shape().first().copied());
     let steps = sizes().next().flatten();
     if let Some(steps) = steps
         && sizes().all(|size| size == Some(steps))
     {
-        return scan_steps((steps, replay), initial, xs, body);
+        return R::from_result(scan_steps((steps, replay), initial, xs, body));
     }
     let types: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
     let why = if types.is_empty() {
@@ -306,7 +310,7 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
     };
     trace_of(&leaves.items)
         .fail(Location::caller(), ErrorKind::invalid("xs", why).of("scan").into());
-    scan_steps((0, replay), initial, xs, body)
+    R::from_result(scan_steps((0, replay), initial, xs, body))
 }
 
 /// Carries a state over a number of steps, and collects a result for each: `(carry, y) =
@@ -321,24 +325,25 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn scan_times<C: Container, Y: Container>(
+pub fn scan_times<C: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
     steps: usize,
     initial: C,
-    mut body: impl FnMut(C) -> (C, Y),
-) -> (C, Y) {
-    scan_steps((steps, Replay::default()), initial, (), |carry, ()| body(carry))
+    mut body: impl FnMut(C) -> R,
+) -> R::Return<(C, Y)> {
+    let body = |carry, ()| body(carry);
+    R::from_result(scan_steps((steps, Replay::default()), initial, (), body))
 }
 
 #[track_caller]
-fn scan_steps<C: Container, X: Container, Y: Container>(
+fn scan_steps<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
     (steps, replay): (usize, Replay),
     initial: C,
     xs: X,
-    mut body: impl FnMut(C, X) -> (C, Y),
-) -> (C, Y) {
+    mut body: impl FnMut(C, X) -> R,
+) -> Result<(C, Y)> {
     let elements = leaves_of(&xs);
     if steps == 0 {
-        return scan_no_steps(initial, &elements, body);
+        return scan_no_steps(initial, &elements, |carry, x| body(carry, x).into_container());
     }
     let element = |index: &Expr| {
         // The indices are never negative.
@@ -352,23 +357,26 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     let start = (first_count("scan", &0, &end), C::rebuild(&mut before.clone()));
     let start = leaves_of(&start);
     let mut rows_structure = Structure::default();
-    let step = |(index, carry): (Expr, C)| {
-        let (next, y) = body(carry, element(&index));
-        check_carry(location, &before, &next);
-        let mut y = leaves_of(&y);
-        y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
-        let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&index)?, count: steps };
-        rows_structure = y.structure;
-        Ok(((&index + 1, next), Some(rows)))
-    };
     let condition = |(index, _): (Expr, C)| index.less(end);
     let expected = expected_state("scan", (".1", "carry"));
-    let functions = Loop::new((expected, &trace), &start.structure, location, condition, step);
-    let Some((state, rows)) = trace.attempt(location, || functions.trace(replay, &start)) else {
-        return body(initial, element(&Expr::of(0)));
+    let traced = attempt_call(&trace, location, |errors| {
+        let step = |(index, carry): (Expr, C)| {
+            let (next, y) = errors.check(body(carry, element(&index)))?;
+            check_carry(location, &before, &next);
+            let mut y = leaves_of(&y);
+            y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
+            let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&index)?, count: steps };
+            rows_structure = y.structure;
+            Ok(((&index + 1, next), Some(rows)))
+        };
+        let functions = Loop::new((expected, &trace), &start.structure, location, condition, step);
+        functions.trace(replay, &start)
+    })?;
+    let Some((state, rows)) = traced else {
+        return body(initial, element(&Expr::of(0))).into_container();
     };
     let carry = C::rebuild(&mut Leaves::new(exprs(&trace, state).skip(1), before.structure));
-    (carry, Y::rebuild(&mut Leaves::new(exprs(&trace, rows), rows_structure)))
+    Ok((carry, Y::rebuild(&mut Leaves::new(exprs(&trace, rows), rows_structure))))
 }
 
 /// Returns the results of a scan without steps. Only the types of a step matter; its nodes and
@@ -377,8 +385,8 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
 fn scan_no_steps<C: Container, X: Container, Y: Container>(
     initial: C,
     elements: &Leaves<Expr>,
-    body: impl FnOnce(C, X) -> (C, Y),
-) -> (C, Y) {
+    body: impl FnOnce(C, X) -> Result<(C, Y)>,
+) -> Result<(C, Y)> {
     let before = leaves_of(&initial);
     let trace = trace_of(&before.items);
     let location = Location::caller();
@@ -388,7 +396,7 @@ fn scan_no_steps<C: Container, X: Container, Y: Container>(
         zeros_of(location, &x.sum_over(0), |ty| ty.dtype = dtype)
     });
     let row = X::rebuild(&mut Leaves::new(rows, elements.structure.clone()));
-    let (carry, y) = body(initial, row);
+    let (carry, y) = body(initial, row)?;
     check_carry(location, &before, &carry);
     let mut y = leaves_of(&y);
     for leaf in &mut y.items {
@@ -401,7 +409,7 @@ fn scan_no_steps<C: Container, X: Container, Y: Container>(
     if let Some(from) = from {
         trace.attempt(location, || trace.edit(|graph| graph.drop_effects(from)));
     }
-    (C::rebuild(&mut before.clone()), Y::rebuild(&mut y))
+    Ok((C::rebuild(&mut before.clone()), Y::rebuild(&mut y)))
 }
 
 /// Returns zeros with the vectorized axes of a value, and with its type after `change`. The type
@@ -439,8 +447,12 @@ fn zeros_of(
 /// ```
 #[must_use = "write `let _ = …` for a loop that runs only for its effects"]
 #[track_caller]
-pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) -> Y {
-    scan((), xs, |(), x| ((), function(x))).1
+pub fn map<X: Container, R: Outputs>(
+    xs: X,
+    mut function: impl FnMut(X) -> R,
+) -> R::Return<R::Container> {
+    let body = |(), x| Ok::<_, Error>(((), function(x).into_container()?));
+    R::from_result(scan((), xs, body).map(|((), ys)| ys))
 }
 
 /// Checks that a step returns a carry of the previous structure and types; the trace records the

@@ -10,7 +10,7 @@ use super::shardings::Shardings;
 use super::varying::{
     AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, wrong,
 };
-use crate::containers::{Container, Leaves, leaves_of, paths_of, relative_path};
+use crate::containers::{Container, Leaves, Outputs, leaves_of, paths_of, relative_path};
 use crate::expr::Expr;
 
 /// Converts a function of parts to a function of whole tensors. Inside, tensors have the shapes of
@@ -48,11 +48,11 @@ pub fn shard_map<F, A, R, In, Out, InKind, OutKind>(
     mesh: &Mesh,
     inputs: In,
     outputs: Out,
-) -> impl Fn(A) -> R
+) -> impl Fn(A) -> R::Return<R::Container>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
     In: Shardings<InKind>,
     Out: Shardings<OutKind>,
 {
@@ -65,13 +65,15 @@ where
                 part(graph, value, &check_mesh(&sharding, &mesh)?)
             })
         });
-        map_leaves(function(parts), |x, path| {
+        let assemble = |x: Expr, path: &str| {
             build_value(&x, location, |graph, value| {
                 let sharding = outputs
                     .sharding_of(path, &value.vectors.entry_type(graph.tensor_type(value.id)))?;
                 assemble_parts(graph, value, &check_mesh(&sharding, &mesh)?)
             })
-        })
+        };
+        let results = function(parts).into_container();
+        R::from_result(results.map(|results| map_leaves(results, assemble)))
     }
 }
 

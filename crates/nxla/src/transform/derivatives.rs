@@ -4,7 +4,9 @@ use std::panic::Location;
 
 use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
-use crate::containers::{Container, Expected, Leaves, Structure, leaves_of, trace_of};
+use crate::containers::{
+    Container, Expected, Leaves, Outputs, Structure, Tree, attempt_call, leaves_of, trace_of,
+};
 use crate::expr::Expr;
 use crate::vectors::inner;
 use crate::{Result, Trace};
@@ -28,35 +30,38 @@ impl TracedCall {
 }
 
 /// Calls a function on tracers for its argument, with the tangents that
-/// [`differentiable`] accepts. `Err` contains the result for the argument
-/// itself if this fails; the trace records the error.
-fn call<A: Container, R: Container>(
+/// [`differentiable`] accepts. The inner `Err` contains the result for the argument itself if this
+/// fails; the trace records the error.
+///
+/// # Errors
+/// Returns the error of the function.
+fn call<A: Container, R: Outputs>(
     function: &impl Fn(A) -> R,
     location: Line,
     argument: A,
     tangents: Option<&[runtime::RawExpr]>,
-) -> Result<TracedCall, (A, R)> {
+) -> Result<Result<TracedCall, (A, R::Container)>> {
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
-    let called = trace.attempt(location, || {
+    let called = attempt_call(&trace, location, |errors| {
         differentiable(&trace, &values.items, tangents, |tracers| {
             let tracers = tracers.into_iter().map(Expr::from);
             let mut tracers = Leaves::new(tracers, values.structure.clone());
-            let results = leaves_of(&function(A::rebuild(&mut tracers)));
+            let results = leaves_of(&errors.check(function(A::rebuild(&mut tracers)))?);
             let (results, more) = (inner(&results.items), results.structure);
             Ok(runtime::Called { results, passed_on: Vec::new(), more })
         })
-    });
-    match called {
+    })?;
+    Ok(match called {
         Some((function, results, structure)) => {
             let result = Leaves::new(results.into_iter().map(Expr::from), structure);
             Ok(TracedCall { trace, location, function, argument: values, result })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
-            Err((argument, function(again)))
+            Err((argument, function(again).into_container()?))
         }
-    }
+    })
 }
 
 fn rebuilt<C: Container>(items: Vec<runtime::RawExpr>, structure: &Structure) -> C {
@@ -75,30 +80,31 @@ fn rebuilt<C: Container>(items: Vec<runtime::RawExpr>, structure: &Structure) ->
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn jvp<F, A, R>(function: F) -> impl Fn(A, A) -> (R, R)
+pub fn jvp<F, A, R>(function: F) -> impl Fn(A, A) -> R::Return<(R::Container, R::Container)>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
 {
     let location = Location::caller();
     move |argument, tangent| {
-        push_forward(("jvp", "tangent"), location, &function, argument, &tangent)
+        let names = ("jvp", "tangent");
+        R::from_result(push_forward(names, location, &function, argument, &tangent))
     }
 }
 
 /// Implements [`jvp`] for a function and an argument that errors name.
-fn push_forward<A: Container, R: Container>(
+fn push_forward<A: Container, R: Outputs>(
     (name, argument_name): (&'static str, &'static str),
     location: Line,
     function: &impl Fn(A) -> R,
     argument: A,
     tangent: &A,
-) -> (R, R) {
+) -> Result<(R::Container, R::Container)> {
     let tangents = inner(&leaves_of(tangent).items);
-    let called = match call(function, location, argument, Some(&tangents)) {
+    let called = match call(function, location, argument, Some(&tangents))? {
         Ok(called) => called,
-        Err((_, result)) => return (result.map(Expr::clone), result),
+        Err((_, result)) => return Ok((result.map(Expr::clone), result)),
     };
     let found = called.attempt(|| {
         let (function, root) = (name, ("", argument_name));
@@ -107,7 +113,7 @@ fn push_forward<A: Container, R: Container>(
         called.function.jvp(&tangents.items)
     });
     let (results, changes) = or_results(&called, found);
-    (rebuilt(results, &called.result.structure), rebuilt(changes, &called.result.structure))
+    Ok((rebuilt(results, &called.result.structure), rebuilt(changes, &called.result.structure)))
 }
 
 /// The results of a function and their tangents.
@@ -143,19 +149,19 @@ impl Map {
 }
 
 /// Returns the result of a function, and its derivative as a linear map.
-fn linearize_call<A: Container, R: Container>(
+fn linearize_call<A: Container, R: Outputs>(
     function: &impl Fn(A) -> R,
     location: Line,
     argument: A,
     mode: Mode,
-) -> (R, Option<Map>) {
-    let called = match call(function, location, argument, None) {
+) -> Result<(R::Container, Option<Map>)> {
+    let called = match call(function, location, argument, None)? {
         Ok(called) => called,
-        Err((_, result)) => return (result, None),
+        Err((_, result)) => return Ok((result, None)),
     };
     let found = called.attempt(|| called.function.linear(mode));
     let structure = &called.result.structure;
-    match found {
+    Ok(match found {
         None => (rebuilt(called.function.placeholders(), structure), None),
         Some((values, derivative)) => {
             let result = rebuilt(values, structure);
@@ -166,7 +172,7 @@ fn linearize_call<A: Container, R: Container>(
             let trace = called.trace;
             (result, Some(Map { trace, location, derivative, argument, result: of_result }))
         }
-    }
+    })
 }
 
 /// Returns the result of `function`, and the map from cotangents of the result to cotangents of the
@@ -184,19 +190,21 @@ fn linearize_call<A: Container, R: Container>(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn vjp<A: Container, R: Container>(
+pub fn vjp<A: Container, R: Outputs>(
     function: impl Fn(A) -> R,
     argument: A,
-) -> (R, impl Fn(R) -> A) {
+) -> R::Return<(R::Container, impl Fn(R::Container) -> A)> {
     let fallback = argument.map(Expr::clone);
-    let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Reverse);
-    let pull = move |cotangents: R| {
-        let (argument, root) = ("cotangent", ("", "cotangent"));
-        let expected = Expected { function: "vjp", argument, of: "the result", root };
-        let found = map.as_ref().and_then(|map| map.apply(expected, &cotangents));
-        found.unwrap_or_else(|| fallback.map(Expr::clone))
-    };
-    (result, pull)
+    let called = linearize_call(&function, Location::caller(), argument, Mode::Reverse);
+    R::from_result(called.map(|(result, map)| {
+        let pull = move |cotangents: R::Container| {
+            let (argument, root) = ("cotangent", ("", "cotangent"));
+            let expected = Expected { function: "vjp", argument, of: "the result", root };
+            let found = map.as_ref().and_then(|map| map.apply(expected, &cotangents));
+            found.unwrap_or_else(|| fallback.map(Expr::clone))
+        };
+        (result, pull)
+    }))
 }
 
 /// Returns the result of `function`, and the map from tangents of the argument to tangents of the
@@ -215,37 +223,42 @@ pub fn vjp<A: Container, R: Container>(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn linearize<A: Container, R: Container>(
+pub fn linearize<A: Container, R: Outputs>(
     function: impl Fn(A) -> R,
     argument: A,
-) -> (R, impl Fn(A) -> R) {
-    let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Forward);
-    let fallback = result.map(Expr::clone);
-    let push = move |tangents: A| {
-        let (argument, root) = ("tangent", ("", "tangent"));
-        let expected = Expected { function: "linearize", argument, of: "the argument", root };
-        let found = map.as_ref().and_then(|map| map.apply(expected, &tangents));
-        found.unwrap_or_else(|| fallback.map(Expr::clone))
-    };
-    (result, push)
+) -> R::Return<(R::Container, impl Fn(A) -> R::Container)> {
+    let called = linearize_call(&function, Location::caller(), argument, Mode::Forward);
+    R::from_result(called.map(|(result, map)| {
+        let fallback = result.map(Expr::clone);
+        let push = move |tangents: A| {
+            let (argument, root) = ("tangent", ("", "tangent"));
+            let expected = Expected { function: "linearize", argument, of: "the argument", root };
+            let found = map.as_ref().and_then(|map| map.apply(expected, &tangents));
+            found.unwrap_or_else(|| fallback.map(Expr::clone))
+        };
+        (result, push)
+    }))
 }
+
+/// The derivative of a result by an argument: the argument in place of each leaf of the result.
+type Jacobian<R, A> = <R as Container>::Of<A>;
 
 /// Returns the derivative of every element of each result by every element of each argument, in a
 /// mode or the cheaper mode.
-fn matrix<A: Container, R: Container>(
+fn matrix<A: Container, R: Outputs>(
     function: &impl Fn(A) -> R,
     location: Line,
     argument: A,
     mode: Option<Mode>,
-) -> R::Of<A> {
+) -> Result<Jacobian<R::Container, A>> {
     let arguments = leaves_of(&argument);
     // In forward mode, no direction has vectorized axes.
     let tangents: Option<&[runtime::RawExpr]> = match mode {
         Some(Mode::Forward) => Some(&[]),
         Some(Mode::Reverse) | None => None,
     };
-    let called = call(function, location, argument, tangents);
-    let (result, found): (R, _) = match called {
+    let called = call(function, location, argument, tangents)?;
+    let (result, found): (R::Container, _) = match called {
         Ok(called) => {
             let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
             let found = called.attempt(|| called.function.jacobian(mode));
@@ -258,7 +271,7 @@ fn matrix<A: Container, R: Container>(
         // If the trace has an error, return any blocks of the right number.
         None => leaves_of(&result).items.iter().flat_map(|_| inner(&arguments.items)).collect(),
     };
-    rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result))
+    Ok(rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result)))
 }
 
 /// Returns the function that computes the Jacobian by forward mode. The Jacobian has the axes of
@@ -281,14 +294,14 @@ fn matrix<A: Container, R: Container>(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn jacfwd<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+pub fn jacfwd<F, A, R>(function: F) -> impl Fn(A) -> R::Return<Jacobian<R::Container, A>>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
 {
     let location = Location::caller();
-    move |argument| matrix(&function, location, argument, Some(Mode::Forward))
+    move |argument| R::from_result(matrix(&function, location, argument, Some(Mode::Forward)))
 }
 
 /// Returns the function that computes the Jacobian by reverse mode, like [`jacfwd`]. One pass
@@ -303,14 +316,14 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn jacrev<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+pub fn jacrev<F, A, R>(function: F) -> impl Fn(A) -> R::Return<Jacobian<R::Container, A>>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
 {
     let location = Location::caller();
-    move |argument| matrix(&function, location, argument, Some(Mode::Reverse))
+    move |argument| R::from_result(matrix(&function, location, argument, Some(Mode::Reverse)))
 }
 
 /// Returns the function that computes the Jacobian by [`jacfwd`] or [`jacrev`], depending on the
@@ -325,14 +338,14 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn jacobian<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+pub fn jacobian<F, A, R>(function: F) -> impl Fn(A) -> R::Return<Jacobian<R::Container, A>>
 where
     F: Fn(A) -> R,
     A: Container,
-    R: Container,
+    R: Outputs,
 {
     let location = Location::caller();
-    move |argument| matrix(&function, location, argument, None)
+    move |argument| R::from_result(matrix(&function, location, argument, None))
 }
 
 /// Returns the function that computes the Hessian of a function with a scalar result, forward over
@@ -354,12 +367,15 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn hessian<F, A>(function: F) -> impl Fn(A) -> A::Of<A>
+pub fn hessian<F, A, R>(function: F) -> impl Fn(A) -> R::Return<Jacobian<A, A>>
 where
-    F: Fn(A) -> Expr,
+    F: Fn(A) -> R,
     A: Container,
+    R: Outputs<Container = Expr>,
 {
-    jacfwd(super::grad(function))
+    let location = Location::caller();
+    let slopes = super::gradient(function, location);
+    move |argument| R::from_result(matrix(&slopes, location, argument, Some(Mode::Forward)))
 }
 
 /// Returns the function that computes the second derivative by each element of the argument, in the
@@ -377,20 +393,24 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn hessian_diagonal<F, A>(function: F) -> impl Fn(A) -> A
+pub fn hessian_diagonal<F, A, R>(function: F) -> impl Fn(A) -> R::Return<A>
 where
-    F: Fn(A) -> Expr,
+    F: Fn(A) -> R,
     A: Container,
+    R: Outputs<Container = Expr>,
 {
-    let (slopes, location) = (super::grad(function), Location::caller());
+    let location = Location::caller();
+    let slopes = super::gradient(function, location);
     move |argument| {
-        let called = match call(&slopes, location, argument, None) {
-            Ok(called) => called,
-            Err((argument, _)) => return argument,
-        };
-        let found = called.attempt(|| called.function.diagonal());
-        let diagonal = found.unwrap_or_else(|| called.function.placeholders());
-        rebuilt(diagonal, &called.argument.structure)
+        let called = call(&slopes, location, argument, None);
+        R::from_result(called.map(|called| match called {
+            Ok(called) => {
+                let found = called.attempt(|| called.function.diagonal());
+                let diagonal = found.unwrap_or_else(|| called.function.placeholders());
+                rebuilt(diagonal, &called.argument.structure)
+            }
+            Err((argument, _)) => argument,
+        }))
     }
 }
 
@@ -406,13 +426,17 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn hvp<F, A>(function: F) -> impl Fn(A, A) -> A
+pub fn hvp<F, A, R>(function: F) -> impl Fn(A, A) -> R::Return<A>
 where
-    F: Fn(A) -> Expr,
+    F: Fn(A) -> R,
     A: Container,
+    R: Outputs<Container = Expr>,
 {
-    let (slopes, location) = (super::grad(function), Location::caller());
+    let location = Location::caller();
+    let slopes = super::gradient(function, location);
     move |argument, direction| {
-        push_forward(("hvp", "direction"), location, &slopes, argument, &direction).1
+        let names = ("hvp", "direction");
+        let pushed = push_forward(names, location, &slopes, argument, &direction);
+        R::from_result(pushed.map(|(_, product)| product))
     }
 }

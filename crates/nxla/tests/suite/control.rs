@@ -83,7 +83,7 @@ fn loops_capture_outer_values() {
         let scale = &n * 2;
         fori(0, &n, start, |i, state| {
             let row = Expr::of(&table).at_axis(&i, 0);
-            state.into_iter().map(|x| x + &row * &scale).collect()
+            state.into_iter().map(|x| x + &row * &scale).collect::<Vec<Expr>>()
         })
     };
     for compiler in compilers() {

@@ -18,6 +18,7 @@ mod control;
 mod donation;
 mod elementwise;
 mod examples;
+mod fallible;
 #[cfg(feature = "import")]
 mod import;
 mod initializers;
