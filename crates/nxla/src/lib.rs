@@ -183,8 +183,8 @@ pub use ops::{
     Arg, Axis, Convolution, HookResult, Index, Indices, Leftover, NewAxis, Over, Pool, Quantile,
     QuantileMethod, RunningNorm, Segment, Side, Slice, Sort, Triangular, When, Window, annotate,
     block, checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hook, if_, map, metadata,
-    named_hook, named_hook_or, print_value, runtime_call, scan, scan_times, scan_with, when,
-    while_loop, while_loop_with,
+    named_hook, named_hook_or, print_value, runtime_call, scan, scan_reverse, scan_times,
+    scan_with, when, while_loop, while_loop_with,
 };
 pub use program::call_program;
 pub use ready::{Ready, ready};

@@ -294,13 +294,59 @@ pub fn scan_with<C: Container, X: Container, Y: Container, R: Outputs<Container 
     xs: X,
     body: impl FnMut(C, X) -> R,
 ) -> R::Return<(C, Y)> {
+    R::from_result(scan_elements((Order::Forward, replay), initial, xs, body))
+}
+
+/// Does the same as [`scan`] from the last element to the first. The results are stacked in the
+/// order of the elements.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, scan_reverse};
+///
+/// // Discounted sums of future rewards.
+/// let returns = jit(|rewards: Expr| {
+///     let step = |later: Expr, reward: Expr| {
+///         let total = reward + later * 0.5;
+///         (total.clone(), total)
+///     };
+///     scan_reverse(Expr::of(0.0), rewards, step).1
+/// });
+/// let found = returns.call(Tensor::from([1.0f32, 2.0, 4.0]))?;
+/// assert_eq!(found.to_vec::<f32>()?, [3.0, 4.0, 4.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use = "write `let _ = …` for a loop that runs only for its effects"]
+#[track_caller]
+pub fn scan_reverse<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
+    initial: C,
+    xs: X,
+    body: impl FnMut(C, X) -> R,
+) -> R::Return<(C, Y)> {
+    R::from_result(scan_elements((Order::Reverse, Replay::default()), initial, xs, body))
+}
+
+/// The order in which a scan visits its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Forward,
+    Reverse,
+}
+
+/// Carries a state over the elements of the first axis of `xs`.
+#[track_caller]
+fn scan_elements<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
+    (order, replay): (Order, Replay),
+    initial: C,
+    xs: X,
+    body: impl FnMut(C, X) -> R,
+) -> Result<(C, Y)> {
     let leaves = leaves_of(&xs);
     let sizes = || leaves.items.iter().map(|x| x.shape().first().copied());
     let steps = sizes().next().flatten();
     if let Some(steps) = steps
         && sizes().all(|size| size == Some(steps))
     {
-        return R::from_result(scan_steps((steps, replay), initial, xs, body));
+        return scan_steps((steps, order, replay), initial, xs, body);
     }
     let types: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
     let why = if types.is_empty() {
@@ -310,7 +356,7 @@ pub fn scan_with<C: Container, X: Container, Y: Container, R: Outputs<Container 
     };
     trace_of(&leaves.items)
         .fail(Location::caller(), ErrorKind::invalid("xs", why).of("scan").into());
-    R::from_result(scan_steps((0, replay), initial, xs, body))
+    scan_steps((0, order, replay), initial, xs, body)
 }
 
 /// Carries a state over a number of steps, and collects a result for each: `(carry, y) =
@@ -331,12 +377,13 @@ pub fn scan_times<C: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
     mut body: impl FnMut(C) -> R,
 ) -> R::Return<(C, Y)> {
     let body = |carry, ()| body(carry);
-    R::from_result(scan_steps((steps, Replay::default()), initial, (), body))
+    let options = (steps, Order::Forward, Replay::default());
+    R::from_result(scan_steps(options, initial, (), body))
 }
 
 #[track_caller]
 fn scan_steps<C: Container, X: Container, Y: Container, R: Outputs<Container = (C, Y)>>(
-    (steps, replay): (usize, Replay),
+    (steps, order, replay): (usize, Order, Replay),
     initial: C,
     xs: X,
     mut body: impl FnMut(C, X) -> R,
@@ -361,11 +408,15 @@ fn scan_steps<C: Container, X: Container, Y: Container, R: Outputs<Container = (
     let expected = expected_state("scan", (".1", "carry"));
     let traced = attempt_call(&trace, location, |errors| {
         let step = |(index, carry): (Expr, C)| {
-            let (next, y) = errors.check(body(carry, element(&index)))?;
+            let row = match order {
+                Order::Forward => index.clone(),
+                Order::Reverse => -&index + (end - 1),
+            };
+            let (next, y) = errors.check(body(carry, element(&row)))?;
             check_carry(location, &before, &next);
             let mut y = leaves_of(&y);
             y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
-            let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&index)?, count: steps };
+            let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&row)?, count: steps };
             rows_structure = y.structure;
             Ok(((&index + 1, next), Some(rows)))
         };

@@ -38,7 +38,9 @@ pub use control::{
 pub use hooks::{HookResult, hook, named_hook, named_hook_or, print_value, runtime_call};
 pub use index::{Slice, Sort};
 pub use linalg::Triangular;
-pub use loops::{fori, fori_with, map, scan, scan_times, scan_with, while_loop, while_loop_with};
+pub use loops::{
+    fori, fori_with, map, scan, scan_reverse, scan_times, scan_with, while_loop, while_loop_with,
+};
 pub use nxla_expr::build::ConvOptions as Convolution;
 pub use nxla_expr::build::{Pool, Quantile, QuantileMethod, RunningNorm, Segment, Side};
 pub use position::{Index, Indices, NewAxis};

@@ -14,8 +14,8 @@ use nxla::{
     OuterPadding, Pool, Quantile, Replay, RunningNorm, Segment, Side, Slice, Tree, Triangular,
     Window, annotate, block, checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hessian,
     hessian_diagonal, hook, hvp, if_, jacfwd, jacobian, jacrev, jvp, linearize, map, metadata,
-    named_hook, named_hook_or, print_value, runtime_call, safe_where, scan, scan_times, scan_with,
-    vjp, vmap, when, while_loop, while_loop_with,
+    named_hook, named_hook_or, print_value, runtime_call, safe_where, scan, scan_reverse,
+    scan_times, scan_with, vjp, vmap, when, while_loop, while_loop_with,
 };
 
 /// A call with the name of the function. The result is the leaves of the function's results.
@@ -384,6 +384,7 @@ fn control() -> impl IntoIterator<Item = Case> {
         scan: scan(b.clone(), x.clone(), |c, x| (c, x)), scan(x.clone(), b.clone(), |c, x| (c, x)),
             scan(x.clone(), x.clone(), |_, x| (b.clone(), x)), scan((), x.clone(), |(), _| ((), b.clone()));
         scan_with: scan_with(Replay::default(), b.clone(), x.clone(), |c, x| (c, x));
+        scan_reverse: scan_reverse(b.clone(), x.clone(), |c, x| (c, x));
         scan_times: scan_times(3, b.clone(), |c| (c.clone(), c)), scan_times(0, b.clone(), |c| (c.clone(), c));
         map: map(b.clone(), |x| x), map(x.clone(), |_| b.clone());
         annotate: annotate(b.clone(), "a note");

@@ -9,7 +9,8 @@ use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
     Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, Window, annotate, block, cond,
     custom_grad, custom_jvp, fori, grad, hessian_diagonal, hook, hvp, if_, jit, jvp, linearize,
-    map, named_hook, runtime_call, safe_where, scan, scan_times, vjp, when, while_loop,
+    map, named_hook, runtime_call, safe_where, scan, scan_reverse, scan_times, vjp, when,
+    while_loop,
 };
 
 /// A list to which a hook writes.
@@ -379,6 +380,26 @@ fn scans_carry_and_collect() {
     let (last, powers) =
         jit(|x: Expr| scan_times(3, Expr::of(1), |p| (&p * &x, p))).call(2).unwrap();
     assert_eq!((numbers(&last), numbers(&powers)), (vec![8.0], vec![1.0, 2.0, 4.0]));
+}
+
+#[test]
+fn reverse_scans_start_at_the_last_element() {
+    let function = |xs: Expr| {
+        scan_reverse(xs.sum().ones_like(), xs, |product, x| {
+            let product = product * x;
+            (product.clone(), product)
+        })
+    };
+    for compiler in compilers() {
+        for steps in [0, 1, 3] {
+            let xs = Tensor::from(&[2.0f32, 3.0, 5.0][..steps]);
+            let (last, products) = jit(function).compiler(compiler).call(&xs).unwrap();
+            let expected: &[f64] = [&[] as &[f64], &[2.0], &[], &[30.0, 15.0, 5.0]][steps];
+            assert_eq!(numbers(&products), expected, "{compiler}");
+            assert_eq!(numbers(&last), [expected.first().copied().unwrap_or(1.0)]);
+        }
+    }
+    check_grads(|xs: Expr| function(xs).1, Tensor::from([1.2f64, -1.3, 0.7])).unwrap();
 }
 
 #[test]
