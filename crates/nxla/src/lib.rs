@@ -122,7 +122,8 @@
 //! * `import`: programs of StableHLO and ONNX become expressions (module `import`).
 //! * `ndarray`: conversions from and to arrays of the crate `ndarray`.
 //! * `io`: files of NumPy and safetensors (module `io`).
-//! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
+//! * `serde`: `Serialize` and `Deserialize` for tensors and states of optimizers, and for programs as
+//!   bytes.
 //!
 //! # Where things are
 //!

@@ -48,7 +48,26 @@ pub use schedule::Schedule;
 /// assert_eq!((state.moments.len(), state.steps.item::<i32>()?), (2, 0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+///
+/// With the feature `serde`, a state can be saved with the parameters and read later:
+///
+/// ```
+/// # #[cfg(feature = "serde")]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use nxla::optim::{self, State};
+/// use nxla::Tensor;
+///
+/// let parameters = [Tensor::from([1.0f32, 2.0])];
+/// let text = serde_json::to_string(&optim::adam(0.1).init(&parameters)?)?;
+/// let state: State<[Tensor; 1], Tensor> = serde_json::from_str(&text)?;
+/// assert_eq!(state.moments[1][0].to_vec::<f32>()?, [0.0, 0.0]);
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "serde"))]
+/// # fn main() {}
+/// ```
 #[derive(nxla_derive::Container, Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State<C, T> {
     /// The running means: none for gradient descent, one for momentum and Lion, two for Adam.
     pub moments: Vec<C>,
