@@ -182,11 +182,11 @@ def test_item_assignment_error_suggests_put_slice():
         (lambda: nx.nn.max_pool(nx.ones((1, 1, 4)), "2"), "must be an int or a sequence of ints"),
         (
             lambda: nx.reshape(nx.zeros(0), (0, -1)),
-            r"shape: must determine all sizes for f32\[0\]; got \[0, -1\]",
+            r"shape: must determine all sizes for f32\[0\]; got \[0, unknown\]",
         ),
         (
             lambda: nx.reshape(nx.arange(12), (5, -1)),
-            r"product of the given sizes must divide the 12 elements of s32\[12\]; got \[5, -1\]",
+            r"must divide the 12 elements of s32\[12\]; got \[5, unknown\]",
         ),
         (
             lambda: nx.einsum("ij,jk->ik", nx.ones((2, 3)), nx.ones((4, 2))),
@@ -514,9 +514,7 @@ def test_errors_about_axes_show_the_type_of_the_operand(name):
 
 
 REAL = [
-    name
-    for name in nx.__all__
-    if "If an operand is complex." in (getattr(nx, name).__doc__ or "")
+    name for name in nx.__all__ if "If an operand is complex." in (getattr(nx, name).__doc__ or "")
 ]
 
 

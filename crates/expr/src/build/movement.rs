@@ -47,10 +47,10 @@ impl Graph {
             return self.reshape(x, known);
         }
         let size = self.shape(x).size();
-        // The notation of Python, in which -1 is the unknown size.
+        // An unknown size is -1 in Python and `None` in Rust.
         let written = || {
-            let sizes = sizes.iter().map(|size| size.map_or("-1".into(), |size| size.to_string()));
-            format!("[{}]", sizes.collect::<Vec<_>>().join(", "))
+            let written = |size: Option<usize>| size.map_or("unknown".into(), |n| n.to_string());
+            format!("[{}]", sizes.iter().copied().map(written).collect::<Vec<_>>().join(", "))
         };
         let (1, Some(fit)) = (unknown, size.checked_div(known.size())) else {
             let why =

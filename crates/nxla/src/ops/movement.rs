@@ -30,17 +30,7 @@ methods! {
     /// assert_eq!(x.shape()[..], [2, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| {
-        graph.reshape_auto(x, sizes).map_err(|mut error| {
-            // The builder writes the unknown size as Python does.
-            if let ErrorKind::Invalid { why, .. } = &mut error.kind
-                && let Some((requirement, found)) = why.rsplit_once("; got ")
-            {
-                *why = format!("{requirement}; got {}", found.replace("-1", "None"));
-            }
-            error
-        })
-    };
+    fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| graph.reshape_auto(x, sizes);
 
     /// Replaces the axis names, as in `["row", "column"]`, or removes them for `()`.
     ///
