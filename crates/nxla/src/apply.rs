@@ -153,14 +153,18 @@ fn wrap_results<R: Results>(
     results.rebuild(ids.into_iter().map(expr))
 }
 
-/// Builds a program of one operation and runs it. An error of the construction names the function.
+/// Builds a program of one operation and runs it. An error has the line of the caller, and an error of
+/// the construction names the function.
+#[track_caller]
 pub(crate) fn run_eagerly<O: Operand, R: Results>(
     function: &str,
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> Result<R::Of<Tensor>> {
     let (tensors, results) = build_with_results(build, |build| run(function, operands, build));
-    let tensors = tensors?.into_iter().map(Tensor::from);
+    let location = Location::caller();
+    let tensors = tensors.map_err(|error| error.at_location(location))?;
+    let tensors = tensors.into_iter().map(Tensor::from);
     Ok(results.expect("it has been built").rebuild(tensors))
 }
 
@@ -174,10 +178,15 @@ fn run<O: Operand>(
     operation.map_err(|error| error.in_function(function))?.run(None)
 }
 
-/// Runs one op of the table.
+/// Runs one op of the table. An error has the line of the caller.
+#[track_caller]
 pub(crate) fn run_op_eagerly<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
-    refuse_traced(op.name(), operands)?;
-    let mut results = EagerOp::of(op, operands, Source::default)?.run(None)?;
+    let run = || {
+        refuse_traced(op.name(), operands)?;
+        EagerOp::of(op, operands, Source::default)?.run(None)
+    };
+    let location = Location::caller();
+    let mut results = run().map_err(|error| error.at_location(location))?;
     Ok(results.pop().expect("an op returns one result").into())
 }
 

@@ -87,8 +87,13 @@ impl Chain {
     }
 }
 
-fn apply(op: BinaryOp, left: &impl Concrete, right: &impl Concrete) -> Result<Tensor> {
-    run_op_eagerly(&Op::Binary(op), &[left.view(), right.view()])
+/// Applies an op to two operands, or returns the first error among them.
+#[track_caller]
+fn combine(op: BinaryOp, left: Result<impl Concrete>, right: Result<impl Concrete>) -> Chain {
+    Chain(match (left, right) {
+        (Ok(left), Ok(right)) => run_op_eagerly(&Op::Binary(op), &[left.view(), right.view()]),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    })
 }
 
 macro_rules! operators {
@@ -97,24 +102,27 @@ macro_rules! operators {
             impl<T: Concrete> $trait<T> for Chain {
                 type Output = Chain;
 
+                #[track_caller]
                 fn $method(self, other: T) -> Chain {
-                    self.then(|left| apply(BinaryOp::$op, &left, &other))
+                    combine(BinaryOp::$op, self.0, Ok(other))
                 }
             }
 
             impl $trait<Chain> for Chain {
                 type Output = Chain;
 
+                #[track_caller]
                 fn $method(self, other: Chain) -> Chain {
-                    self.then(|left| apply(BinaryOp::$op, &left, &other.0?))
+                    combine(BinaryOp::$op, self.0, other.0)
                 }
             }
 
             impl $trait<Result<Tensor>> for Chain {
                 type Output = Chain;
 
+                #[track_caller]
                 fn $method(self, other: Result<Tensor>) -> Chain {
-                    self.then(|left| apply(BinaryOp::$op, &left, &other?))
+                    combine(BinaryOp::$op, self.0, other)
                 }
             }
 
@@ -126,8 +134,9 @@ macro_rules! operators {
             impl $trait<Chain> for $left {
                 type Output = Chain;
 
+                #[track_caller]
                 fn $method(self, other: Chain) -> Chain {
-                    other.then(|right| apply(BinaryOp::$op, &self, &right))
+                    combine(BinaryOp::$op, Ok(self), other.0)
                 }
             }
         )*
@@ -145,7 +154,11 @@ operators! {
 impl Neg for Chain {
     type Output = Chain;
 
+    #[track_caller]
     fn neg(self) -> Chain {
-        self.then(|x| x.negate())
+        Chain(match self.0 {
+            Ok(x) => x.negate(),
+            Err(error) => Err(error),
+        })
     }
 }

@@ -324,6 +324,7 @@ fn trace_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
 }
 
 /// Applies an op eagerly to tensors and scalars.
+#[track_caller]
 fn compute_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
     apply::run_op_eagerly(&Op::Binary(op), &[left, right])
 }
@@ -574,6 +575,7 @@ macro_rules! unary_operators {
             impl $trait for Tensor {
                 type Output = Result<Tensor>;
 
+                #[track_caller]
                 fn $method(self) -> Result<Tensor> {
                     Tensor::$function(&self)
                 }
@@ -582,6 +584,7 @@ macro_rules! unary_operators {
             impl $trait for &Tensor {
                 type Output = Result<Tensor>;
 
+                #[track_caller]
                 fn $method(self) -> Result<Tensor> {
                     Tensor::$function(self)
                 }

@@ -315,9 +315,10 @@ impl Error {
         self
     }
 
-    /// Adds the line of the user's program to an error of an operation that has none. Errors of the
-    /// user's functions stay as they are.
-    pub(crate) fn at_location(self, location: &'static Location<'static>) -> Self {
+    /// Adds a line of the user's Rust program to the error of an operation that has none. Errors of
+    /// functions that the user wrote stay as they are.
+    #[must_use]
+    pub fn at_location(self, location: &'static Location<'static>) -> Self {
         let line = || Line { file: location.file().into(), line: location.line() };
         let with_line = |mut error: ExprError| {
             error.line.get_or_insert_with(line);
@@ -337,6 +338,7 @@ impl Error {
             | Error::Vectors { .. }
             | Error::Layout(_)
             | Error::Usage(_)) => Error::Operation { line: line(), error: Box::new(error) },
+            error @ Error::Eval(_) => error.at_line(|| Some(line())),
             error => error,
         }
     }

@@ -200,8 +200,11 @@ impl Tensor {
     /// Returns an error for shapes that do not broadcast and for two integers that share no dtype,
     /// and the errors of the computation.
     #[doc(alias = "where")]
+    #[track_caller]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
-        let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;
+        let either = either([on_true.to_value(), on_false.to_value()]);
+        let location = Location::caller();
+        let [on_true, on_false] = either.map_err(|error| error.at_location(location))?;
         run_eagerly("select", &[self.to_value(), on_true, on_false], select)
     }
 }

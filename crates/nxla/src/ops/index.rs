@@ -175,6 +175,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error for invalid arguments, and the errors of the computation.
+    #[track_caller]
     pub fn slice(&self, slice: &Slice) -> Result<Tensor> {
         let operands = slice.starts.after([self.to_value()]);
         run_eagerly("slice", &operands, |graph, ids| slice.build(graph, ids))
@@ -192,6 +193,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error for invalid arguments, and the errors of the computation.
+    #[track_caller]
     pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Result<Tensor> {
         let starts = Starts::of(starts);
         let operands =

@@ -136,6 +136,7 @@ macro_rules! methods {
                 /// # Errors
                 /// Returns an error for invalid operands or arguments, and the errors of the
                 /// computation.
+                #[track_caller]
                 pub fn $name(
                     &self
                     $(, $operand: impl crate::Operand)*
@@ -190,6 +191,7 @@ macro_rules! makers {
                 ///
                 /// # Errors
                 /// Returns an error for invalid arguments, and the errors of the computation.
+                #[track_caller]
                 pub fn $name($($arg: $(impl Into<$to>)? $($ty)?),*) -> crate::Result<crate::Tensor> {
                     $($(let $arg: $to = $arg.into();)?)*
                     let none: [crate::View<'_>; 0] = [];
@@ -238,6 +240,7 @@ macro_rules! joiners {
                 /// # Errors
                 /// Returns an error for invalid operands or arguments, and the errors of the
                 /// computation.
+                #[track_caller]
                 pub fn $name<T: crate::Operand>(
                     $($lead: $lead_ty,)? $parts: &[T]
                     $($(, $arg: $(impl Into<$to>)? $($ty)?)+)?

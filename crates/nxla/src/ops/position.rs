@@ -418,6 +418,7 @@ macro_rules! positioned {
                 /// # Errors
                 /// Returns an error for invalid operands or arguments, and the errors of the
                 /// computation.
+                #[track_caller]
                 pub fn $name(&$self $(, $arg: $ty)*) -> Result<Tensor> {
                     $(let $let = $value;)*
                     run_eagerly(stringify!($name), &$operands, |$graph, $ids| $body)

@@ -372,7 +372,16 @@ impl Expr {
         over: impl Into<Over>,
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
-        let (location, over) = (Location::caller(), over.into());
+        self.reduce_at(Location::caller(), initial, &over.into(), function)
+    }
+
+    fn reduce_at(
+        &self,
+        location: &'static Location<'static>,
+        initial: impl Operand,
+        over: &Over,
+        function: impl FnOnce(Expr, Expr) -> Expr,
+    ) -> Expr {
         self.fold(
             "reduce",
             location,
@@ -447,14 +456,16 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns the errors of the function, its compilation and its run.
+    #[track_caller]
     pub fn reduce(
         &self,
         initial: impl Operand,
         over: impl Into<Over>,
         function: impl Fn(Expr, Expr) -> Expr,
     ) -> Result<Tensor> {
-        let (initial, over) = (operand_to_tensor(self, initial)?, over.into());
-        let fold = |[x, initial]: [Expr; 2]| x.reduce(initial, over.clone(), &function);
+        let (location, over) = (Location::caller(), over.into());
+        let initial = operand_to_tensor(self, initial)?;
+        let fold = |[x, initial]: [Expr; 2]| x.reduce_at(location, initial, &over, &function);
         jit_separately(fold).call([self, &initial])
     }
 }

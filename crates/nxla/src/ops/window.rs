@@ -223,7 +223,16 @@ impl Expr {
         window: &Window,
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
-        let location = Location::caller();
+        self.window_reduce_at(Location::caller(), initial, window, function)
+    }
+
+    fn window_reduce_at(
+        &self,
+        location: &'static Location<'static>,
+        initial: impl Operand,
+        window: &Window,
+        function: impl FnOnce(Expr, Expr) -> Expr,
+    ) -> Expr {
         let build = |graph: &mut Graph, function, operands: &[ExprId]| {
             let (dimensions, options) = (&window.dimensions, &window.options);
             Ok(graph.window_reduce_with(function, operands, dimensions, options)?)
@@ -247,15 +256,18 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns the errors of the function, its compilation and its run.
+    #[track_caller]
     pub fn window_reduce(
         &self,
         initial: impl Operand,
         window: &Window,
         function: impl Fn(Expr, Expr) -> Expr,
     ) -> Result<Tensor> {
+        let location = Location::caller();
         let initial = operand_to_tensor(self, initial)?;
-        jit_separately(|[x, initial]: [Expr; 2]| x.window_reduce(initial, window, &function))
-            .call([self, &initial])
+        let fold =
+            |[x, initial]: [Expr; 2]| x.window_reduce_at(location, initial, window, &function);
+        jit_separately(fold).call([self, &initial])
     }
 }
 

@@ -281,6 +281,32 @@ fn errors_inside_folds_name_the_inner_operation() {
 }
 
 #[test]
+fn eager_errors_have_the_line_of_the_caller() {
+    let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    let wide = Tensor::from([1.0f32, 2.0, 3.0]);
+    let errors = [
+        x.dot(&wide),
+        &x + &wide,
+        !&x,
+        (x.chain() * 2 + &wide).done(),
+        (Tensor::from([1.0f32, 2.0]) + x.chain().then(|x| x.sum_over(7))).done(),
+        x.at((0, 0, 0)),
+        x.slice(&nxla::Slice::new([0], [1])),
+        x.put_slice(&wide, &[0, 0]),
+        x.greater(0).unwrap().select(&x, &wide),
+        Tensor::arange(0.0, 1.0, 0.0, DType::F32),
+        Tensor::concatenate(&[&x, &wide], 0),
+        x.random_normal(0.0, 1.0, Draw::new([2])).map(|(x, _)| x),
+        x.reduce(0.0, 7, |x, sum| x + sum),
+        x.window_reduce(0.0, &nxla::Window::new([2]), |x, sum| x + sum),
+    ];
+    for (at, result) in errors.into_iter().enumerate() {
+        let error = result.expect_err(&at.to_string()).to_string();
+        assert!(error.contains(" (messages.rs:"), "{at}: {error}");
+    }
+}
+
+#[test]
 fn messages_name_the_function_and_its_arguments() {
     let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
     let row = Tensor::from([1.0f32, 2.0]);
