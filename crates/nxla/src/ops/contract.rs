@@ -3,6 +3,7 @@
 use nxla_expr::ErrorKind;
 use nxla_tensor::to_i64;
 
+use super::axes::Axis;
 use super::{Convolution, joiners, methods};
 
 methods! {
@@ -87,7 +88,7 @@ methods! {
     /// assert_eq!(x.vecdot(y, -1)?.to_vec::<i32>()?, [21, 43]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn vecdot(x, other; axis: i64) one |graph| graph.vecdot(x, other, axis);
+    fn vecdot(x, other; axis into Axis) one |graph| graph.vecdot(x, other, axis.of(graph, x)?);
 
     /// Returns all products of an element of this and an element of the other; the result has the
     /// axes of both.

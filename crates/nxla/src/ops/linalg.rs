@@ -439,7 +439,7 @@ methods! {
     /// assert_eq!(z.to_vec::<i32>()?, [0, 0, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn cross(x, y; axis: i64) one |graph| graph.cross(x, y, axis);
+    fn cross(x, y; axis into Axis) one |graph| graph.cross(x, y, axis.of(graph, x)?);
 
     /// Returns the sum of a diagonal of matrices, `offset` columns right of the main diagonal.
     ///

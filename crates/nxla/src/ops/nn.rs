@@ -342,8 +342,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 1.0, -2.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn group_norm(x, scale, bias; groups: usize, axis: i64, epsilon: f64) one |graph|
-        graph.group_norm(x, groups, [Some(scale), Some(bias)], axis, epsilon);
+    fn group_norm(x, scale, bias; groups: usize, axis into Axis, epsilon: f64) one |graph|
+        graph.group_norm(x, groups, [Some(scale), Some(bias)], axis.of(graph, x)?, epsilon);
 
     /// Subtracts a mean from each channel, divides by the root of a variance, multiplies by a scale
     /// and adds a bias.
@@ -357,8 +357,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn batch_norm(x, mean, variance, scale, bias; axis: i64, epsilon: f64) one |graph|
-        graph.batch_norm(x, [mean, variance], [Some(scale), Some(bias)], axis, epsilon);
+    fn batch_norm(x, mean, variance, scale, bias; axis into Axis, epsilon: f64) one |graph|
+        graph.batch_norm(x, [mean, variance], [Some(scale), Some(bias)], axis.of(graph, x)?, epsilon);
 
     /// Applies [`batch_norm`](Self::batch_norm) with the statistics of this tensor, and returns
     /// updated running statistics.
@@ -442,8 +442,8 @@ methods! {
     /// assert!((loss - 2f32.ln()).abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn softmax_cross_entropy(logits, labels; axis: i64) one |graph|
-        graph.softmax_cross_entropy(logits, labels, axis);
+    fn softmax_cross_entropy(logits, labels; axis into Axis) one |graph|
+        graph.softmax_cross_entropy(logits, labels, axis.of(graph, logits)?);
 
     /// Returns `-log_softmax(logits)` at integer labels along an axis. The loss of a label that is
     /// not the index of a class is NaN, without a gradient.
@@ -457,8 +457,8 @@ methods! {
     /// assert!((loss.item::<f32>()? - 2f32.ln()).abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn integer_cross_entropy(logits, labels; axis: i64) one |graph|
-        graph.integer_cross_entropy(logits, labels, axis);
+    fn integer_cross_entropy(logits, labels; axis into Axis) one |graph|
+        graph.integer_cross_entropy(logits, labels, axis.of(graph, logits)?);
 
     /// Returns the cross entropy of labels and the sigmoids of logits.
     ///
@@ -504,8 +504,8 @@ methods! {
     /// assert!(half.log()?.kl_divergence(&half, 0)?.item::<f32>()?.abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn kl_divergence(log_predictions, targets; axis: i64) one |graph|
-        graph.kl_divergence(log_predictions, targets, axis);
+    fn kl_divergence(log_predictions, targets; axis into Axis) one |graph|
+        graph.kl_divergence(log_predictions, targets, axis.of(graph, log_predictions)?);
 
     /// Returns the cosines of the angles between vectors along an axis.
     ///
@@ -516,8 +516,8 @@ methods! {
     /// assert_eq!(x.cosine_similarity(y, 0, 1e-8)?.item::<f32>()?, 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn cosine_similarity(x, y; axis: i64, epsilon: f64) one |graph|
-        graph.cosine_similarity(x, y, axis, epsilon);
+    fn cosine_similarity(x, y; axis into Axis, epsilon: f64) one |graph|
+        graph.cosine_similarity(x, y, axis.of(graph, x)?, epsilon);
 
     /// Returns the largest elements of windows over the spatial axes.
     ///

@@ -10,6 +10,20 @@ fn matrix() -> Tensor {
 }
 
 #[test]
+fn names_select_axes() {
+    let x =
+        Tensor::from([[1.0f32, 2.0, 3.0], [3.0, 4.0, 5.0]]).with_names(["row", "column"]).unwrap();
+    agree!((x) => x.vecdot(x, "column"), [2], [14, 50]);
+    agree!((x) => x.cross(x, "column"), [2, 3], [0, 0, 0, 0, 0, 0]);
+    agree!((x) => x.cosine_similarity(x, "row", 0.0), [3], [1, 1, 1]);
+    let error = x.vecdot(&x, "depth").unwrap_err().to_string();
+    assert!(
+        error.starts_with("vecdot: axis: must be an axis of f32[row: 2][column: 3]"),
+        "{error}"
+    );
+}
+
+#[test]
 fn movement() {
     let x = matrix();
     agree!((x) => x.reshape([3, 2]), [3, 2], [1, 2, 3, 4, 5, 6]);
