@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::{ExprId, Program};
 use nxla_runtime::split::{Decision, Stage, StageGraph, ValueSource, try_split_with};
-use nxla_runtime::{Error, RawTensor, StageRunner, default_options, from_lines, run_program};
+use nxla_runtime::{Error, RawTensor, StageRunner, default_options, describe_lines, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -107,7 +107,7 @@ impl PyStage {
     /// The source lines of the stage at the end of its name in an error, as in ``, from model.py:3``.
     #[getter]
     fn _from_lines(&self) -> String {
-        from_lines(&self.stage.program)
+        describe_lines(&self.stage.program)
     }
 
     /// Return the serialized stage; see ``from_bytes``.

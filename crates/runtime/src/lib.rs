@@ -115,7 +115,7 @@ pub use program::{ExecutableHandle, compile_for, compile_program, run_program};
 #[doc(hidden)]
 pub use signal::Signal;
 #[doc(hidden)]
-pub use stages::from_lines;
+pub use stages::describe_lines;
 pub use stages::{Done, StageExecutor, StageRunner};
 pub use stream::StreamError;
 #[doc(hidden)]

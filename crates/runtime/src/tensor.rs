@@ -62,10 +62,9 @@ pub struct DeviceTensor {
 
 impl fmt::Debug for DeviceTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceTensor")
-            .field("buffer", &self.buffer)
-            .field("names", &self.names)
-            .finish_non_exhaustive()
+        let (dtype, shape) = (self.buffer.dtype(), self.buffer.shape().clone());
+        let ty = TensorType { dtype, shape, names: self.names.clone() };
+        write!(f, "DeviceTensor({ty} on {})", Device::of_buffer(&self.buffer))
     }
 }
 
@@ -751,7 +750,7 @@ impl fmt::Debug for RawTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RawTensor::Host(tensor) => write!(f, "{tensor}"),
-            RawTensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
+            RawTensor::Device(tensor) => write!(f, "{tensor:?}"),
             RawTensor::Vectorized(tensor) => write!(f, "{tensor:?}"),
         }
     }

@@ -30,6 +30,17 @@ fn debug_prints_messages_and_alternate_debug_fields() {
 }
 
 #[test]
+fn debug_output_of_device_tensors_has_the_type_and_the_device() {
+    if !compilers().contains(&"xla") {
+        return;
+    }
+    let x = Tensor::from([[1, 2]]).with_names(["row", "column"]).unwrap();
+    let x = jit(|x: Expr| x + 1).compiler("xla").call(x).unwrap();
+    let expected = format!("DeviceTensor(s32[row: 1][column: 2] on {})", x.device());
+    assert_eq!(format!("{x:?}"), expected);
+}
+
+#[test]
 fn errors_of_other_layers_print_messages() {
     fn assert_prints<T>(result: Result<T, impl std::error::Error>) {
         let error = result.err().unwrap();

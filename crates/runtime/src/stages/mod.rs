@@ -279,7 +279,7 @@ fn stage_error(stage: &Stage, error: Error) -> Error {
         return error;
     }
     let name = stage.name.as_deref().map(|name| format!(" ('{name}')")).unwrap_or_default();
-    let stage = format!("{}{name}{}", stage.id, from_lines(&stage.program));
+    let stage = format!("{}{name}{}", stage.id, describe_lines(&stage.program));
     Error::Stage { stage, error: Box::new(error) }
 }
 
@@ -288,7 +288,7 @@ const LINES: usize = 3;
 
 /// Returns the user's lines of a stage at the end of its name in an error: `, from model.py:3`.
 #[must_use]
-pub fn from_lines(program: &Program) -> String {
+pub fn describe_lines(program: &Program) -> String {
     let graph = program.graph();
     let mut lines: Vec<String> = Vec::new();
     let mut seen = FxHashSet::default();
