@@ -4174,6 +4174,36 @@ def expand_dims(
     (1, 2, 1)
     """
 
+def expm(x: TensorLike, /) -> Tensor:
+    """Return the matrix exponential.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Matrices of the shape of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Notes
+    -----
+    N. J. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005),
+    with the approximant of degree 13.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+
 def expm1(x: TensorLike, /) -> Tensor:
     """Return ``exp(x) - 1``, which is accurate also near zero.
 
@@ -4298,6 +4328,33 @@ def fftn(
     >>> import nxla as nx
     >>> nx.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).tolist()
     [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
+    """Move the element of frequency 0 to the middle of each axis.
+
+    Parameters
+    ----------
+    x : tensor_like
+        A tensor.
+    axes : int or str, or a sequence, optional
+        The axes; all by default.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If an axis does not exist.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.fftshift([0, 1, 2, -2, -1]).tolist()
+    [-2, -1, 0, 1, 2]
     """
 
 def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
@@ -4757,6 +4814,16 @@ def ifftn(
     >>> import nxla as nx
     >>> nx.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).tolist()
     [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
+    """Undo `fftshift`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.ifftshift([-2, -1, 0, 1, 2]).tolist()
+    [0, 1, 2, -2, -1]
     """
 
 def ihfft(

@@ -13,17 +13,19 @@ from nxla._core import (
     fft,
     fft2,
     fftn,
+    fftshift,
     hfft,
     ifft,
     ifft2,
     ifftn,
+    ifftshift,
     ihfft,
     irfft,
     irfftn,
     rfft,
     rfftn,
 )
-from nxla.ops.linalg.fourier import fftfreq, fftshift, ifftshift, rfftfreq
+from nxla.ops.linalg.fourier import fftfreq, rfftfreq
 
 # The names that are imported above. `make stubs` writes this list.
 __all__ = [

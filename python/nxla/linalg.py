@@ -21,6 +21,7 @@ from nxla._core import (
     det,
     diagonal,
     eigvalsh,
+    expm,
     inv,
     least_squares,
     matmul,
@@ -35,7 +36,6 @@ from nxla._core import (
     vecdot,
 )
 from nxla.ops.contract import tensordot
-from nxla.ops.linalg.exponential import expm
 from nxla.ops.linalg.factor import (
     EighResult,
     EigResult,

@@ -209,7 +209,7 @@ def test_expm_of_batches_and_of_other_shapes():
     )
     assert nx.linalg.expm(nx.zeros((0, 2, 2))).shape == (0, 2, 2)
     assert nx.linalg.expm(nx.eye(2, dtype="f16")).dtype == "f16"
-    with pytest.raises(nx.ShapeError, match=r"expm: x: must be square .* got shape \(2, 3\)"):
+    with pytest.raises(nx.ShapeError, match=r"expm: operand: expected square .* got f32\[2\]\[3\]"):
         nx.linalg.expm(nx.ones((2, 3)))
 
 
@@ -250,27 +250,6 @@ def test_functions_accept_axis_names(compiler):
             nx.ShapeError, match=f"^{name}: axis: must be an axis of .* got 'depth'"
         ):
             call()
-
-
-def test_expm_is_traced_once_for_equal_types(monkeypatch):
-    from nxla.ops.linalg import exponential
-
-    traced = []
-    exponential_of = exponential._exponential
-
-    def counted(a):
-        traced.append(a.dtype)
-        return exponential_of(a)
-
-    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
-    monkeypatch.setattr(exponential, "_exponential", counted)
-    for dtype in ("f32", "f64"):
-        a = nx.tensor(RNG.normal(size=(3, 3)), dtype=dtype)
-        found = [nx.linalg.expm(a * scale) for scale in (1.0, 2.0, 1.0)]
-        assert nx.all(found[0] == found[2]).item()
-        assert found[1].dtype == dtype
-        assert nx.all_close(nx.jit(nx.linalg.expm)(a * 2.0), found[1], rtol=1e-5).item()
-    assert traced == ["f32", "f32", "f64", "f64"]  # Traced by eager calls and by `jit`.
 
 
 def test_function_cache_is_bounded_and_distinguishes_scalars(monkeypatch):

@@ -265,6 +265,29 @@ methods! {
     fn irfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph|
         graph.irfftn(x, lengths, over.of(graph, x)?.as_deref(), norm);
 
+    /// Moves the element of frequency 0 from the start to the middle of these axes; `()` means all
+    /// axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let frequencies = Tensor::from([0, 1, 2, -2, -1]);
+    /// assert_eq!(frequencies.fftshift(())?.to_vec::<i32>()?, [-2, -1, 0, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn fftshift(x; over into Over) one |graph| graph.fftshift(x, over.of(graph, x)?.as_deref());
+
+    /// Returns the inverse of [`fftshift`](Self::fftshift).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let shifted = Tensor::from([-2, -1, 0, 1, 2]);
+    /// assert_eq!(shifted.ifftshift(0)?.to_vec::<i32>()?, [0, 1, 2, -2, -1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn ifftshift(x; over into Over) one |graph| graph.ifftshift(x, over.of(graph, x)?.as_deref());
+
     /// Returns `(p, l, u)` with the product `p l u` equal to this matrix: a permutation of rows, a
     /// lower triangle with a unit diagonal, and an upper triangle.
     ///
@@ -417,6 +440,21 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn matrix_power(x; power: i64) one |graph| graph.matrix_power(x, power);
+
+    /// Returns the exponential of square matrices in the last two axes, in their shape and float
+    /// dtype; integers become `f32`. N. J. Higham, "The scaling and squaring method for the matrix
+    /// exponential revisited" (2005).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let nilpotent = Tensor::from([[0.0f32, 2.0], [0.0, 0.0]]);
+    /// assert_eq!(nilpotent.expm()?.to_vec::<f32>()?, [1.0, 2.0, 0.0, 1.0]);
+    /// assert!(Tensor::from([1.0f32, 2.0]).expm().is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[doc(alias = "matrix_exp")]
+    fn expm(x) one |graph| graph.expm(x);
 
     /// Returns the number of singular values above `relative` times the largest one; see
     /// [`pinv`](Self::pinv). The rank of a matrix with NaN is 0.

@@ -145,6 +145,9 @@ fn linear_algebra() -> impl IntoIterator<Item = Case> {
         ifftn: b.ifftn(None, 0, FftNorm::Backward);
         rfftn: b.rfftn(None, 0, FftNorm::Backward);
         irfftn: b.irfftn(None, 0, FftNorm::Backward);
+        expm: b.expm();
+        fftshift: b.fftshift(0);
+        ifftshift: b.ifftshift(0);
         lu: b.lu();
         qr: b.qr(false);
         eigh: b.eigh();

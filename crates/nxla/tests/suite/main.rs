@@ -24,6 +24,7 @@ mod import;
 mod initializers;
 #[cfg(feature = "io")]
 mod io;
+mod matrices;
 mod messages;
 mod numbers;
 mod optim;

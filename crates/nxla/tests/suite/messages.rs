@@ -262,7 +262,7 @@ fn axis_errors_start_with_the_called_method() {
         nan_argmin(9); quantile(0.5, 9, Quantile::default()); cumulative_sum(9);
         cumulative_sum_reverse(9); norm(Norm::Euclid, 9); fft(None, 9, FftNorm::Backward); ifft(None, 9, FftNorm::Backward);
         irfft(None, 9, FftNorm::Backward); rfft(None, 9, FftNorm::Backward); fftn(None, 9, FftNorm::Backward); ifftn(None, 9, FftNorm::Backward); rfftn(None, 9, FftNorm::Backward);
-        irfftn(None, 9, FftNorm::Backward); cross(&x, 9); flatten(9); squeeze(9); new_axis(9); swap_axes(0, 9);
+        irfftn(None, 9, FftNorm::Backward); fftshift(9); ifftshift([0, 9]); cross(&x, 9); flatten(9); squeeze(9); new_axis(9); swap_axes(0, 9);
         transpose([0, 9]); reverse(9); split(1, 9); repeat(&[2], 9); roll(1, 9); unstack(9);
         take(0, 9); take(&index, 9); take_along_axis(&index, 9); gather(&index, 9);
         indexed_add(&index, &x, 9); indexed_put(&index, &x, 9); diff(1, 9); sort(9); argsort(9);

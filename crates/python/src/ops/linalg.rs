@@ -275,6 +275,35 @@ functions! {
     /// [[1, 5], [0, 1]]
     fn matrix_power(x, n: Integer, /) |graph| graph.matrix_power(x, n);
 
+    /// Return the matrix exponential.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Square matrices in the last two axes; integers count as ``float32``.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Matrices of the shape of `x`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square.
+    ///
+    /// Notes
+    /// -----
+    /// N. J. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005),
+    /// with the approximant of degree 13.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).tolist()
+    /// [[1.0, 1.0], [0.0, 1.0]]
+    fn expm(x, /) |graph| graph.expm(x);
+
     /// Return the numerical rank of each matrix.
     ///
     /// Parameters

@@ -1,12 +1,10 @@
-"""Fourier transforms."""
+"""The frequencies of Fourier transforms."""
 
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_count, as_number, as_tensor, index_list
+from nxla._values import as_count, as_number
 from nxla.ops.create import iota, tensor
-from nxla.ops.metadata import axis_position
-from nxla.ops.movement import roll
 from nxla.options import default_options
 
 TYPE_CHECKING = False
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axes, DeviceLike, DTypeLike, TensorLike
+    from nxla._types import DeviceLike, DTypeLike
 
     Norm = Literal["backward", "ortho", "forward"]
 
@@ -88,52 +86,6 @@ def _frequencies(
         exact = _core.divide(_core.astype(steps, "f64"), _core.tensor(length, "f64"))
         found = _core.astype(exact, dtype or "f32")
     return tensor(found, device=device)
-
-
-def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
-    """Move the element of frequency 0 to the middle of each axis.
-
-    Parameters
-    ----------
-    x : tensor_like
-        A tensor.
-    axes : int or str, or a sequence, optional
-        The axes; all by default.
-
-    Returns
-    -------
-    Tensor
-        A tensor with the shape and the dtype of `x`.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.fft.fftshift([0, 1, 2, -2, -1]).tolist()
-    [-2, -1, 0, 1, 2]
-    """
-    x = as_tensor(x)
-    positions = _all_axes("fftshift", x, axes)
-    return roll(x, [x.shape[axis] // 2 for axis in positions], axis=positions)
-
-
-def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
-    """Undo `fftshift`.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.fft.ifftshift([-2, -1, 0, 1, 2]).tolist()
-    [0, 1, 2, -2, -1]
-    """
-    x = as_tensor(x)
-    positions = _all_axes("ifftshift", x, axes)
-    return roll(x, [-(x.shape[axis] // 2) for axis in positions], axis=positions)
-
-
-def _all_axes(function: str, x: Tensor, axes: Axes | None) -> list[int]:
-    if axes is None:
-        return list(range(x.ndim))
-    return [axis_position(function, x, axis, "axes") for axis in index_list(function, "axes", axes)]
 
 
 _hints.install(globals())

@@ -318,6 +318,39 @@ impl Graph {
         self.scale_transform(points, lengths.iter().product(), true, norm)
     }
 
+    /// Moves the element of frequency 0 from the start to the middle of each axis; of all axes for
+    /// `None`.
+    ///
+    /// # Errors
+    /// Returns an error for an axis out of range.
+    pub fn fftshift(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        self.roll_halves("fftshift", x, axes, 1)
+    }
+
+    /// Returns the inverse of [`Graph::fftshift`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::fftshift`].
+    pub fn ifftshift(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        self.roll_halves("ifftshift", x, axes, -1)
+    }
+
+    /// Shifts by half of the size, rounded down, along each axis in a direction.
+    fn roll_halves(
+        &mut self,
+        op: &str,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        direction: i64,
+    ) -> Result<ExprId> {
+        let all = || (0..to_i64(self.shape(x).rank())).collect();
+        let axes = axes.map_or_else(all, <[i64]>::to_vec);
+        axes.into_iter().try_fold(x, |x, axis| {
+            let size = self.shape(x)[self.axis(op, x, axis)?];
+            self.roll(x, direction * to_i64(size / 2), axis)
+        })
+    }
+
     fn no_axes(&self, op: &str) -> crate::Error {
         self.invalid(op, "axes", "must contain at least one axis; got none")
     }

@@ -1,6 +1,7 @@
 //! Fourier transforms and linear algebra on matrices in the last two axes.
 
 mod determinant;
+mod exponential;
 mod factor;
 mod fourier;
 mod norm;

@@ -244,6 +244,41 @@ functions! {
         norm: Choice<FftNorm> = "backward"
     ) |graph| graph.irfftn(x, s.as_deref(), axes.as_deref(), norm);
 
+    /// Move the element of frequency 0 to the middle of each axis.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     A tensor.
+    /// axes : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     A tensor with the shape and the dtype of `x`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If an axis does not exist.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.fftshift([0, 1, 2, -2, -1]).tolist()
+    /// [-2, -1, 0, 1, 2]
+    fn fftshift(x, /, axes: Option<AxisList> = None) |graph| graph.fftshift(x, axes.as_deref());
+
+    /// Undo `fftshift`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.ifftshift([-2, -1, 0, 1, 2]).tolist()
+    /// [0, 1, 2, -2, -1]
+    fn ifftshift(x, /, axes: Option<AxisList> = None) |graph| graph.ifftshift(x, axes.as_deref());
+
     /// Return the real transform of a signal with Hermitian symmetry, from its first half.
     ///
     /// Parameters are the same as for `fft`; `n` is the number of elements of the result, by
