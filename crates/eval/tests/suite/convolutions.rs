@@ -127,6 +127,20 @@ fn strides_dilations_and_padding() {
     }
 }
 
+/// Only the central taps read elements, or no tap does.
+#[test]
+fn taps_that_read_only_padding() {
+    for stride in [1, 2] {
+        for dilation in [9, 12, 36] {
+            let case = Case { stride, dilation, batch: 2, ..CASE };
+            Case { padding: (dilation as i64, dilation as i64), ..case }.check();
+            Case { padding: (0, 2 * dilation as i64), ..case }.check();
+            Case { padding: (20, 2 * dilation as i64), ..case }.check();
+            Case { outputs: 1, groups: 3, padding: (2 * dilation as i64, 0), ..case }.check();
+        }
+    }
+}
+
 #[test]
 fn results_of_several_tiles() {
     // Tiles that end inside of a row, and tiles of several images.

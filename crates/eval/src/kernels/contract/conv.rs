@@ -39,7 +39,7 @@ pub(super) fn conv(
     };
     let result = match_number!(input.dtype(), T => {
         context::build(input.dtype(), computed, |out: &mut [T]| {
-            if phases::has_gaps(attributes) {
+            if phases::has_unread_taps(attributes, input.shape(), kernel.shape(), computed) {
                 phases::run(cx, attributes, exchanged, &input, &kernel, computed, out);
             } else {
                 Geometry::new(attributes, exchanged, input.shape(), kernel.shape(), computed)

@@ -3,6 +3,9 @@
 //! Most taps of the kernel fall on gaps of the input. The taps that fall on elements depend only on
 //! the remainder of the position. Each remainder (phase) is therefore a convolution of a smaller
 //! kernel and the input without gaps.
+//!
+//! The smaller kernel also lacks the first and last taps that read only padding. A dilated kernel has
+//! such taps if it is larger than the input.
 
 use nxla_expr::Conv;
 use nxla_tensor::HostTensor;
@@ -13,6 +16,7 @@ use crate::kernels::matrix::Kernels;
 use crate::kernels::number::gcd;
 use crate::kernels::strided::Strided;
 use crate::kernels::vectors::InVectors;
+use crate::kernels::window::WindowAxis;
 
 /// Every `step`th index of an axis from the first on, `count` of them.
 #[derive(Clone, Copy)]
@@ -33,9 +37,40 @@ struct Phase {
     dilation: usize,
 }
 
-/// Returns true if the input of a convolution has gaps.
-pub(super) fn has_gaps(conv: &Conv) -> bool {
-    conv.input_dilation.iter().any(|&gap| gap > 1)
+impl Phase {
+    /// Removes the first and last taps that read only padding.
+    fn trim(&mut self, size: usize) {
+        let axis = WindowAxis {
+            size,
+            count: self.positions.count,
+            taps: self.taps.count,
+            stride: self.stride,
+            dilation: self.dilation,
+            low: self.low,
+        };
+        let reads = |&tap: &usize| !axis.windows_inside(tap).is_empty();
+        let first = (0..axis.taps).find(reads).unwrap_or(axis.taps);
+        let end = (first..axis.taps).rfind(reads).map_or(first, |last| last + 1);
+        self.taps.first += first * self.taps.step;
+        self.taps.count = end - first;
+        self.low = -axis.offset(first);
+    }
+}
+
+/// Returns true if some taps of the kernel fall on gaps of the input, or the first or last taps read
+/// only padding.
+pub(super) fn has_unread_taps(
+    conv: &Conv,
+    input: &[usize],
+    kernel: &[usize],
+    out: &[usize],
+) -> bool {
+    let has_gaps = conv.input_dilation.iter().any(|&gap| gap > 1);
+    has_gaps
+        || (2..input.len()).any(|axis| {
+            let phases = phases(conv, axis - 2, input[axis], kernel[axis], out[axis]);
+            phases.iter().any(|phase| phase.taps.count < kernel[axis])
+        })
 }
 
 /// Computes a convolution whose input has the canonical layout.
@@ -51,7 +86,10 @@ pub(super) fn run<T: InVectors + Kernels>(
     // Positions that no tap reaches stay zero.
     out.fill(T::default());
     let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
-        .map(|axis| phases(conv, axis, kernel.shape()[axis + 2], out_shape[axis + 2]))
+        .map(|axis| {
+            let [input, kernel] = [input, kernel].map(|operand| operand.shape()[axis + 2]);
+            phases(conv, axis, input, kernel, out_shape[axis + 2])
+        })
         .collect();
     let (mut taps, mut part) = (Vec::new(), Vec::new());
     for index in 0..axes.iter().map(Vec::len).product() {
@@ -80,7 +118,7 @@ pub(super) fn run<T: InVectors + Kernels>(
 }
 
 /// The positions along an axis, grouped by the taps that they use.
-fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
+fn phases(conv: &Conv, axis: usize, input: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let (gap, dilation, low) =
         (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);
     let stride = conv.strides[axis];
@@ -95,7 +133,7 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
         let first_tap = seen.next().unwrap_or(kernel);
         // A phase with a single tap gets a step that leads behind the kernel.
         let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
-        Phase {
+        let mut phase = Phase {
             positions: Indices { first, step, count: (out - first).div_ceil(step) },
             taps: Indices {
                 first: first_tap,
@@ -105,7 +143,9 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
             low: -position(first, first_tap).div_euclid(gap as i64),
             stride: step * stride / gap,
             dilation: (tap_step * dilation / gap).max(1),
-        }
+        };
+        phase.trim(input);
+        phase
     };
     (0..step.min(out)).map(phase).collect()
 }
