@@ -56,6 +56,33 @@ def test_gradients_of_weights_and_inputs_equal_finite_differences() -> None:
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-2), name
 
 
+def test_gradients_of_masked_softmax_rows_are_zero() -> None:
+    # PyTorch exports the attention of a query that may read no key as these nodes.
+    nodes = [
+        node("Mul", ["x", "w"], ["logits"]),
+        node("Add", ["logits", "mask"], ["masked"]),
+        node("Softmax", ["masked"], ["softmax"]),
+        node("IsNaN", ["softmax"], ["nan"]),
+        node("Where", ["nan", "zero", "softmax"], ["y"]),
+    ]
+    mask = np.zeros((3, 2), np.float32)
+    mask[0] = -np.inf
+    mask[1, 1] = -np.inf
+    constants = {"w": np.array([2, 3], np.float32), "mask": mask, "zero": np.array(0, np.float32)}
+    weights = [tensor(name, array) for name, array in constants.items()]
+    source = model(graph(nodes, [value("x", [3, 2])], [value("y", [3, 2])], weights))
+    function = nx.from_onnx(source)
+    x = nx.tensor([[1.0, 2.0], [3.0, 4.0], [0.5, 0.5]])
+    y = function(x).numpy()
+    np.testing.assert_allclose(y[:2], [[0, 0], [1, 0]])
+    np.testing.assert_allclose(y[2], np.exp([1, 1.5]) / np.exp([1, 1.5]).sum(), rtol=1e-6)
+    gradient = nx.grad(lambda x: nx.sum(function(x)[:, 0]))(x).numpy()
+    slope = y[2, 0] * y[2, 1]
+    np.testing.assert_allclose(gradient[:2], 0)
+    np.testing.assert_allclose(gradient[2], [2 * slope, -3 * slope], rtol=1e-5)
+    assert np.isnan(function(nx.full((3, 2), np.nan)).numpy()).sum() == 0
+
+
 def test_vmap_matches_separate_calls() -> None:
     mlp = nx.from_onnx(MLP)
     x = nx.tensor(np.arange(24, dtype=np.float32).reshape(3, 4, 2) / 24)

@@ -49,6 +49,8 @@ pub(super) struct Importer<'m, 'e> {
     model: &'m proto::Model,
     pub(super) graph: Graph,
     constants: Constants<'e>,
+    /// The input and the axis of each result of `Softmax`.
+    pub(super) softmaxes: FxHashMap<ExprId, (ExprId, i64)>,
     /// The names of the graphs around the current node, innermost last.
     scopes: Vec<Names<'m>>,
     /// The first scope that is visible: functions do not see the names of their callers.
@@ -66,6 +68,7 @@ impl<'m, 'e> Importer<'m, 'e> {
             model,
             graph,
             constants: Constants::new(evaluate),
+            softmaxes: FxHashMap::default(),
             scopes: Vec::new(),
             visible: 0,
             attributes: Vec::new(),

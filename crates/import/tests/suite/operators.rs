@@ -37,6 +37,22 @@ fn infinite_scores_of_ignored_labels_are_excluded() {
     }
 }
 
+/// The first query may read no key: its result is zero, and so are its gradients.
+#[test]
+fn gradients_of_queries_without_keys_are_zero() {
+    let node = Node { op: "Attention", attributes: &[], outputs: 1, version: 23 };
+    let operand = tensor(&[0.5_f32, -1.0, 2.0, 0.25], &[1, 1, 2, 2]);
+    let mask = tensor(&[f32::NEG_INFINITY, f32::NEG_INFINITY, 0.0, 0.0], &[2, 2]);
+    let inputs = [operand.clone(), operand.clone(), operand];
+    let result = numbers(&node.results(&inputs, std::slice::from_ref(&mask))[0]);
+    assert_eq!(result[..2], [0.0; 2]);
+    let gradients = node.gradients(&inputs, &[mask]);
+    assert_eq!(numbers(&gradients[0])[..2], [0.0; 2]);
+    for gradient in &gradients {
+        assert!(numbers(gradient).iter().all(|number| number.is_finite()), "{gradient}");
+    }
+}
+
 /// All elements are the smallest number of the dtype, which is also the padding.
 #[test]
 fn indices_of_pools_are_inside_their_windows() {

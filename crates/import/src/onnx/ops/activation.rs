@@ -60,7 +60,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("Selu", selu),
     operator("Shrink", shrink),
-    operator("Softmax", |call| map_input(call, |graph, x, axis| Ok(graph.softmax(x, axis)?))),
+    operator("Softmax", softmax),
     operator("SwiGLU", |call| {
         let [gate, value] = call.inputs()?;
         let gate = swish(call, gate, 1.0)?;
@@ -201,6 +201,31 @@ pub(super) fn map_along_axis(
     }
     let y = function(graph, y, if merges { -1 } else { at })?;
     Ok(graph.reshape(y, shape)?)
+}
+
+fn softmax(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let outputs = map_input(call, |graph, x, axis| Ok(graph.softmax(x, axis)?))?;
+    if call.version >= 13 {
+        let (x, axis) = (call.input(0)?, call.int("axis", -1)?);
+        call.importer.softmaxes.insert(outputs[0], (x, axis));
+    }
+    Ok(outputs)
+}
+
+/// Returns a softmax with a value in all elements of the rows in which `is_replaced` is true. The
+/// logits of these rows become zeros first: the derivative of a softmax of `-inf` is NaN, and the
+/// gradient of the replacement would multiply it by zero.
+pub(super) fn softmax_with_replacement(
+    call: &mut Call<'_, '_, '_>,
+    (logits, axis): (ExprId, i64),
+    is_replaced: ExprId,
+    replacement: ExprId,
+) -> Built<ExprId> {
+    let zero = call.scalar(0.0, logits)?;
+    let graph = call.graph();
+    let safe = graph.select(is_replaced, zero, logits)?;
+    let weights = graph.softmax(safe, axis)?;
+    Ok(graph.select(is_replaced, replacement, weights)?)
 }
 
 /// Marks the first largest element along an axis by a one.

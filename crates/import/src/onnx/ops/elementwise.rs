@@ -1,8 +1,9 @@
 //! Arithmetic, comparisons, logic and conversions, element by element.
 
-use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla_tensor::DType;
 
+use super::activation::softmax_with_replacement;
 use super::{Operator, operator};
 use crate::float8::to_float8;
 use crate::numbers::to_f64;
@@ -62,11 +63,28 @@ pub(super) const OTHER: &[Operator] = &[
         Ok(vec![call.graph().reciprocal(x)?])
     }),
     operator("Sum", |call| fold(call, BinaryOp::Add)),
-    operator("Where", |call| {
-        let [condition, x, y] = call.inputs()?;
-        Ok(vec![call.graph().select(condition, x, y)?])
-    }),
+    operator("Where", choose),
 ];
+
+/// Selects elements. PyTorch replaces the NaN of queries that may read no key:
+/// `Where(IsNaN(weights), 0, weights)` for the weights `Softmax(logits)`.
+fn choose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [condition, x, y] = call.inputs()?;
+    let graph = call.graph();
+    let is_replaced_nan = matches!(graph.op(condition), Op::Unary(UnaryOp::IsNan))
+        && graph.operands(condition) == [y]
+        && graph.shape(x).size() == 1
+        && graph.shape(x).rank() <= graph.shape(y).rank();
+    let Some(&(logits, axis)) = call.importer.softmaxes.get(&y).filter(|_| is_replaced_nan) else {
+        return Ok(vec![call.graph().select(condition, x, y)?]);
+    };
+    // A row of the softmax is NaN exactly if its largest logit is not finite.
+    let graph = call.graph();
+    let largest = graph.reduce_max(logits, Some(&[axis]), true)?;
+    let is_finite = graph.is_finite(largest)?;
+    let is_nan = graph.logical_not(is_finite)?;
+    Ok(vec![softmax_with_replacement(call, (logits, axis), is_nan, x)?])
+}
 
 fn fold(call: &mut Call<'_, '_, '_>, op: BinaryOp) -> Built<Vec<ExprId>> {
     let mut result = call.input(0)?;

@@ -4,6 +4,7 @@ use nxla_expr::ExprId;
 use nxla_expr::build::{Formula, Norm};
 use nxla_tensor::{DType, Scalar};
 
+use super::activation::softmax_with_replacement;
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, invalid, unsupported};
@@ -370,16 +371,18 @@ fn weighted_values(
     if let Some(wide) = call.data_type("softmax_precision")? {
         logits = call.graph().as_type(logits, wide)?;
     }
-    let mut weights = call.graph().softmax(logits, -1)?;
-    if let Some(bias) = bias {
-        // A query that may read no key gets zeros.
-        let zero = call.scalar(0.0, weights)?;
-        let never = call.scalar(f64::NEG_INFINITY, bias)?;
-        let graph = call.graph();
-        let largest = graph.reduce_max(bias, Some(&[-1]), true)?;
-        let is_masked = graph.equal(largest, never)?;
-        weights = graph.select(is_masked, zero, weights)?;
-    }
+    let weights = match bias {
+        None => call.graph().softmax(logits, -1)?,
+        Some(bias) => {
+            // A query that may read no key gets zeros.
+            let zero = call.scalar(0.0, logits)?;
+            let never = call.scalar(f64::NEG_INFINITY, bias)?;
+            let graph = call.graph();
+            let largest = graph.reduce_max(bias, Some(&[-1]), true)?;
+            let is_masked = graph.equal(largest, never)?;
+            softmax_with_replacement(call, (logits, -1), is_masked, zero)?
+        }
+    };
     let graph = call.graph();
     let weights = graph.as_type(weights, dtype)?;
     if mode == 3 {

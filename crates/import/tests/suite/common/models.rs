@@ -1,6 +1,6 @@
 //! ONNX models of one operator: a writer of the messages, and their results.
 
-use nxla_expr::{Program, TensorType};
+use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_import::onnx::{Model, NoExternal};
 use nxla_tensor::{DType, HostTensor};
 
@@ -119,6 +119,16 @@ impl Node<'_> {
         run(&self.model(inputs, constants), inputs)
     }
 
+    /// Returns the gradients of the sum of the first result with respect to the inputs.
+    pub(crate) fn gradients(
+        &self,
+        inputs: &[HostTensor],
+        constants: &[HostTensor],
+    ) -> Vec<HostTensor> {
+        let model = Model::read(&self.model(inputs, constants), &mut NoExternal).unwrap();
+        gradients(&model, inputs)
+    }
+
     /// Returns the error of the operator for a first input of a type that no tensor can have.
     pub(crate) fn error_for_type(&self, first: &TensorType, constants: &[HostTensor]) -> String {
         // An axis of size 0 in a file is an axis of any size.
@@ -150,4 +160,19 @@ pub(crate) fn run(model: &[u8], inputs: &[HostTensor]) -> Result<Vec<HostTensor>
     let weights = model.weights().iter().map(|(_, value)| value.clone());
     let all: Vec<HostTensor> = weights.chain(inputs.iter().cloned()).collect();
     nxla_reference::run(&program, &all).map_err(|error| error.to_string())
+}
+
+/// Returns the gradients of the sum of a model's first result with respect to its inputs.
+fn gradients(model: &Model, inputs: &[HostTensor]) -> Vec<HostTensor> {
+    let weights: Vec<HostTensor> = model.weights().iter().map(|(_, value)| value.clone()).collect();
+    let program = trace(model, &types_of(inputs)).unwrap();
+    let all = [&weights[..], inputs].concat();
+    let mut graph = Graph::new();
+    let parameters = types_of(&all).into_iter().enumerate();
+    let parameters: Vec<ExprId> = parameters.map(|(at, ty)| graph.parameter(at, ty)).collect();
+    let results = program.inline(&mut graph, &parameters).unwrap();
+    let sum = graph.sum(results[0], None, false).unwrap();
+    let found = nxla_grad::gradients(&mut graph, sum, &parameters[weights.len()..]).unwrap();
+    let program = Program::new(&graph, types_of(&all), &found).unwrap();
+    nxla_reference::run(&program, &all).unwrap()
 }
