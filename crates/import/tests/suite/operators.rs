@@ -37,6 +37,29 @@ fn infinite_scores_of_ignored_labels_are_excluded() {
     }
 }
 
+/// Until version 13, a node with five outputs is one in training.
+#[test]
+fn old_batch_normalizations_with_statistics_are_in_training() {
+    let x = tensor(&[1.0_f32, 3.0, 2.0, 6.0], &[2, 1, 2]);
+    let ones = tensor(&[1.0_f32], &[1]);
+    let operands = [ones.clone(), ones.clone(), ones.clone(), ones];
+    let node = Node { op: "BatchNormalization", attributes: &[], outputs: 5, version: 9 };
+    let results = node.results(std::slice::from_ref(&x), &operands);
+    let (mean, variance) = (3.0, 3.5);
+    let expected: Vec<f64> =
+        numbers(&x).iter().map(|x| 1.0 + (x - mean) / f64::sqrt(variance + 1e-5)).collect();
+    assert_close(&numbers(&results[0]), &expected, "Y");
+    let statistics = [0.9 + 0.1 * mean, 0.9 + 0.1 * variance, mean, variance];
+    for (result, expected) in results[1..].iter().zip(statistics) {
+        assert_close(&numbers(result), &[expected], "statistics");
+    }
+    let node = Node { outputs: 1, ..node };
+    let y = numbers(&node.results(std::slice::from_ref(&x), &operands)[0]);
+    let shift: Vec<f64> =
+        numbers(&x).iter().map(|x| 1.0 + (x - 1.0) / f64::sqrt(1.0 + 1e-5)).collect();
+    assert_close(&y, &shift, "inference");
+}
+
 /// The first query may read no key: its result is zero, and so are its gradients.
 #[test]
 fn gradients_of_queries_without_keys_are_zero() {

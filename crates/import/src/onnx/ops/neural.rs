@@ -31,18 +31,28 @@ pub(super) const OPERATORS: &[Operator] = &[
 ];
 
 /// With `training_mode`, the statistics of the batch are used and returned.
+/// Normalizes channels. Until version 13, a node with further outputs is one in training, and the last
+/// two outputs are the statistics of the batch.
 fn batch_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale, bias, mean, variance] = call.inputs()?;
     let (epsilon, momentum) = (call.float("epsilon", 1e-5)?, call.float("momentum", 0.9)?);
-    let affine = [Some(scale), Some(bias)];
-    if !call.flag("training_mode", false)? {
-        let result = call.graph().batch_norm(x, [mean, variance], affine, 1, epsilon)?;
-        return Ok(vec![result]);
+    let (affine, is_old) = ([Some(scale), Some(bias)], call.version < 14);
+    let is_training = if is_old { call.has_output(1) } else { call.flag("training_mode", false)? };
+    let graph = call.graph();
+    if !is_training {
+        return Ok(vec![graph.batch_norm(x, [mean, variance], affine, 1, epsilon)?]);
     }
-    let running = nxla_expr::build::RunningNorm { axis: 1, epsilon, momentum };
-    let (y, mean, variance) =
-        call.graph().batch_norm_train(x, [mean, variance], affine, running)?;
-    Ok(vec![y, mean, variance])
+    let mut train = |momentum| {
+        let running = nxla_expr::build::RunningNorm { axis: 1, epsilon, momentum };
+        graph.batch_norm_train(x, [mean, variance], affine, running)
+    };
+    let (y, new_mean, new_variance) = train(momentum)?;
+    let mut outputs = vec![y, new_mean, new_variance];
+    if is_old {
+        let (_, batch_mean, batch_variance) = train(0.0)?;
+        outputs.extend([batch_mean, batch_variance]);
+    }
+    Ok(outputs)
 }
 
 fn instance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
