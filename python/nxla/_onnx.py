@@ -98,7 +98,8 @@ class OnnxFunction:
     def weights(self) -> dict[str, Tensor]:
         """The weights of the file by name: the initializers of floats.
 
-        Scalars and initializers that determine shapes are constants.
+        Scalars, initializers that determine shapes, and running statistics of batch normalizations
+        in inference are constants.
         """
         return dict(self._weights)
 

@@ -157,6 +157,17 @@ def test_initializers_that_determine_shapes_are_not_weights(source: bytes) -> No
         assert function(*arguments, nx.ones((1, 1, 4, 3)), nx.tensor(True)).shape == (1, 1, 8, 6)
 
 
+@pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "variance"]])
+def test_running_statistics_are_weights_only_in_training(outputs: list[str]) -> None:
+    names = ["scale", "bias", "old_mean", "old_variance"]
+    training = integer("training_mode", int(len(outputs) > 1))
+    nodes = [node("BatchNormalization", ["x", *names], outputs, training)]
+    weights = [tensor(name, np.ones(3, np.float32)) for name in names]
+    results = [value(name, None) for name in outputs]
+    function = nx.from_onnx(model(graph(nodes, [value("x", [2, 3])], results, weights)))
+    assert list(function.weights) == (names[:2] if outputs == ["y"] else names)
+
+
 def test_initializers_of_data_dependent_loops_stay_weights() -> None:
     body = graph(
         [node("Add", ["s", "s"], ["t"]), node("Identity", ["go"], ["next"])],

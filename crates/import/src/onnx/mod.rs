@@ -131,13 +131,13 @@ impl Model {
         let outputs = graph.outputs.iter().map(value).collect::<Result<_, _>>()?;
         check_distinct("initializers", graph.initializers.iter().map(|(name, _)| name))?;
         check_distinct("inputs", inputs.iter().map(|input| &input.name))?;
-        let structural = structural::structural_initializers(&proto);
+        let constants = structural::constant_initializers(&proto);
         let packed = structural::packed_initializers(&proto);
         let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
             let (name, tensor) = (name.as_str(), tensor.as_ref().ok()?);
             let is_weight = (tensor.dtype().is_float() || packed.contains(name))
                 && tensor.rank() > 0
-                && !structural.contains(name);
+                && !constants.contains(name);
             is_weight.then(|| (name.to_owned(), tensor.clone()))
         });
         let weights = weights.collect();
@@ -162,9 +162,10 @@ impl Model {
         &self.outputs
     }
 
-    /// Returns the weights: the initializers of floats, except scalars and numbers that determine
-    /// shapes, and the integers of `MatMulNBits` and `GatherBlockQuantized`. As constants of the
-    /// program, these integers would be unpacked by the compiler and need more memory than the file.
+    /// Returns the weights: the initializers of floats, except scalars, numbers that determine shapes,
+    /// and running statistics of batch normalizations in inference, and the integers of `MatMulNBits`
+    /// and `GatherBlockQuantized`. As constants of the program, these integers would be unpacked by the
+    /// compiler and need more memory than the file.
     #[must_use]
     pub fn weights(&self) -> &[(String, HostTensor)] {
         &self.weights

@@ -1,5 +1,6 @@
-//! Initializers that are constants or weights. The trace must know the values of initializers that
-//! determine shapes, so they are constants. Packed integers are weights.
+//! Initializers that are constants or weights. The trace must know the values that determine shapes,
+//! and the running statistics of a batch normalization are not trained by gradients, so these are
+//! constants. Packed integers are weights.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,11 @@ use rustc_hash::FxHashMap;
 use super::check::{called_function, each_node};
 use super::proto::{Model, Node, Value};
 
-/// Returns the inputs of an operator whose values the trace must know. Other operators compute with
-/// all of their inputs.
-fn known_inputs(operator: &str) -> &'static [usize] {
-    match operator {
+/// Returns the inputs of a node that are constants: values that the trace must know, and running
+/// statistics, unless the node also returns new ones. Other nodes compute with all of their inputs.
+fn constant_inputs(node: &Node) -> &'static [usize] {
+    match node.operator.as_str() {
+        "BatchNormalization" if node.output_count() == 1 => &[3, 4],
         "BlackmanWindow" | "ConstantOfShape" | "HammingWindow" | "HannWindow" | "Loop"
         | "NonZero" => &[0],
         "Range" => &[0, 1, 2],
@@ -44,8 +46,8 @@ struct Dependences<'m> {
     values: FxHashMap<(Scope, &'m str), Id>,
     /// The values and nodes that each value or node is computed from.
     sources: Vec<Vec<Id>>,
-    /// The values that the trace must know.
-    known: Vec<Id>,
+    /// The values that are constants.
+    constants: Vec<Id>,
 }
 
 impl<'m> Dependences<'m> {
@@ -88,8 +90,8 @@ impl<'m> Dependences<'m> {
             return;
         }
         if is_default {
-            let read = known_inputs(&node.operator).iter();
-            self.known.extend(read.filter_map(|&index| inputs.get(index)));
+            let read = constant_inputs(node).iter();
+            self.constants.extend(read.filter_map(|&index| inputs.get(index)));
         }
         let own = self.add();
         self.sources[own] = inputs;
@@ -141,8 +143,8 @@ fn reachable(mut waiting: Vec<Id>, edges: &[Vec<Id>]) -> Vec<bool> {
     is_reached
 }
 
-/// Returns the names of initializers that determine shapes.
-pub(super) fn structural_initializers(model: &Model) -> BTreeSet<&str> {
+/// Returns the names of the initializers that are constants.
+pub(super) fn constant_initializers(model: &Model) -> BTreeSet<&str> {
     let mut all = Dependences::default();
     each_node(&model.graph.nodes, &mut |node| all.node(model, None, node));
     for (index, function) in model.functions.iter().enumerate() {
@@ -155,8 +157,8 @@ pub(super) fn structural_initializers(model: &Model) -> BTreeSet<&str> {
     let inputs = inputs.filter_map(|name| all.values.get(&(None, name)).copied()).collect();
     // An operand with one source among the inputs has no known value.
     let is_data = reachable(inputs, &all.users());
-    let known = all.known.iter().copied().filter(|&id| !is_data[id]).collect();
-    let is_needed = reachable(known, &all.sources);
+    let constants = all.constants.iter().copied().filter(|&id| !is_data[id]).collect();
+    let is_needed = reachable(constants, &all.sources);
     initialized.retain(|name| all.values.get(&(None, *name)).is_some_and(|&id| is_needed[id]));
     initialized
 }
