@@ -37,6 +37,25 @@ fn infinite_scores_of_ignored_labels_are_excluded() {
     }
 }
 
+/// The kernel has one element: the offset moves each position by half an element to the right, and the
+/// mask halves what the kernel reads.
+#[test]
+fn deformable_convolutions_interpolate_and_mask() {
+    let node = Node { op: "DeformConv", attributes: &[], outputs: 1, version: 22 };
+    let x = tensor(&[1.0_f32, 3.0, 5.0, 9.0], &[1, 1, 2, 2]);
+    let kernel = tensor(&[2.0_f32], &[1, 1, 1, 1]);
+    let mut offsets = [0.0_f32; 8];
+    offsets[4..].fill(0.5);
+    let offsets = tensor(&offsets, &[1, 2, 2, 2]);
+    let (bias, mask) = (tensor(&[10.0_f32], &[1]), tensor(&[0.5_f32; 4], &[1, 1, 2, 2]));
+    let found = node.results(&[x.clone(), kernel.clone(), offsets, bias], &[mask]);
+    // Elements outside of the image are zero.
+    assert_close(&numbers(&found[0]), &[12.0, 11.5, 17.0, 14.5], "DeformConv");
+    let offsets = tensor(&[0.0_f32; 4], &[1, 1, 2, 2]);
+    let error = node.try_results(&[x, kernel, offsets], &[]).unwrap_err();
+    assert!(error.contains("offset: must have the shape [1, 2, 2, 2]"), "{error}");
+}
+
 /// Until version 13, a node with five outputs is one in training.
 #[test]
 fn old_batch_normalizations_with_statistics_are_in_training() {

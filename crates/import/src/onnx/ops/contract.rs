@@ -125,7 +125,11 @@ fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 /// Adds a bias along the channels.
-fn add_bias(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Built<ExprId> {
+pub(super) fn add_bias(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    bias: Option<ExprId>,
+) -> Built<ExprId> {
     let Some(bias) = bias else { return Ok(x) };
     let mut shape = vec![1; call.rank(x)];
     shape[1] = call.shape(bias).size();

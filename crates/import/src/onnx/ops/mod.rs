@@ -8,6 +8,7 @@ mod blockwise;
 mod contract;
 mod control;
 mod create;
+mod deformable;
 mod elementwise;
 mod fourier;
 mod fused;
@@ -75,6 +76,7 @@ const FAMILIES: &[&[Operator]] = &[
     contract::OPERATORS,
     control::OPERATORS,
     create::OPERATORS,
+    deformable::OPERATORS,
     elementwise::UNARY,
     elementwise::BINARY,
     elementwise::OTHER,

@@ -66,8 +66,8 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![graph.move_axes(product, &[1], &[-1])?])
 }
 
-/// The attributes of `GridSample`.
-struct Sampling {
+/// The interpolation between elements of an image, and the elements outside.
+pub(super) struct Sampling {
     mode: Mode,
     padding: PaddingMode,
     aligns: bool,
@@ -89,6 +89,11 @@ enum PaddingMode {
 }
 
 impl Sampling {
+    /// Linear interpolation between elements; elements outside of the image are zero.
+    pub(super) const LINEAR: Sampling =
+        Sampling { mode: Mode::Linear, padding: PaddingMode::Zeros, aligns: true };
+
+    /// Reads the attributes of `GridSample`.
     fn read(call: &Call<'_, '_, '_>) -> Built<Self> {
         let mode = match call.text("mode", "linear")?.as_str() {
             "nearest" => Mode::Nearest,
@@ -177,6 +182,28 @@ impl Sampling {
         Ok(neighbors)
     }
 
+    /// Returns the neighbors of positions, which have an entry for each axis of an image, as indices of
+    /// the flattened image.
+    pub(super) fn neighbors_in_image(
+        &self,
+        graph: &mut Graph,
+        positions: &[ExprId],
+        sizes: &[usize],
+    ) -> Built<Vec<Neighbor>> {
+        let strides = Shape::from(sizes).strides();
+        let mut combined = Vec::new();
+        for (axis, &place) in positions.iter().enumerate() {
+            let mut neighbors = self.neighbors(graph, place, sizes[axis])?;
+            let stride = Scalar::Int(to_i64(strides[axis]));
+            let stride = graph.scalar_constant(stride, DType::S64)?;
+            for neighbor in &mut neighbors {
+                neighbor.index = graph.multiply(neighbor.index, stride)?;
+            }
+            combined = if axis == 0 { neighbors } else { products(graph, &combined, &neighbors)? };
+        }
+        Ok(combined)
+    }
+
     /// Moves an index into the axis. With zeros, an element outside is zero.
     fn neighbor(
         &self,
@@ -205,7 +232,7 @@ impl Sampling {
 /// An index along an axis, and the factor of the element; without a factor it is one. The element is
 /// zero where the position is outside of the image.
 #[derive(Clone, Copy)]
-struct Neighbor {
+pub(super) struct Neighbor {
     index: ExprId,
     weight: Option<ExprId>,
     is_inside: Option<ExprId>,
@@ -261,20 +288,13 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (dtype, wide) = (call.dtype(x), call.dtype(grid).at_least_f32());
     let graph = call.graph();
     let grid = graph.as_type(grid, wide)?;
-    let strides = Shape::from(sizes.as_slice()).strides();
-    let mut combined = Vec::new();
-    for axis in 0..rank {
+    let mut positions = Vec::with_capacity(rank);
+    for (axis, &size) in sizes.iter().enumerate() {
         let one = graph.slice_along_axis(grid, SliceStart::at(rank - 1 - axis), 1, -1, 1)?;
         let coordinate = graph.squeeze(one, Some(&[-1]))?;
-        let place = sampling.position(graph, coordinate, sizes[axis])?;
-        let mut neighbors = sampling.neighbors(graph, place, sizes[axis])?;
-        let stride = Scalar::Int(to_i64(strides[axis]));
-        let stride = graph.scalar_constant(stride, DType::S64)?;
-        for neighbor in &mut neighbors {
-            neighbor.index = graph.multiply(neighbor.index, stride)?;
-        }
-        combined = if axis == 0 { neighbors } else { products(graph, &combined, &neighbors)? };
+        positions.push(sampling.position(graph, coordinate, size)?);
     }
+    let combined = sampling.neighbors_in_image(graph, &positions, &sizes)?;
     let outer = Shape::from(&places[..=rank]);
     let flat = graph.move_axes(x, &[1], &[-1])?;
     let flat = graph.reshape(flat, [shape[0], Shape::from(sizes.as_slice()).size(), shape[1]])?;
@@ -283,11 +303,26 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Mode::Linear | Mode::Cubic => interpolation_dtype(dtype),
     };
     let flat = graph.as_type(flat, values)?;
-    let zero = graph.scalar_constant(Scalar::zero(values), values)?;
     let batch = graph.iota(outer, Some(0), DType::S64)?;
+    let sum = interpolate(graph, flat, &[batch], &combined)?;
+    let result = graph.move_axes(sum, &[-1], &[1])?;
+    Ok(vec![graph.as_type(result, dtype)?])
+}
+
+/// Returns the weighted sum of the neighbors of positions. The axes of `flat` are an axis for each of
+/// the indices `outer`, an axis of elements, and an axis of channels.
+pub(super) fn interpolate(
+    graph: &mut Graph,
+    flat: ExprId,
+    outer: &[ExprId],
+    neighbors: &[Neighbor],
+) -> Built<ExprId> {
+    let dtype = graph.dtype(flat);
+    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
     let mut sum = None;
-    for neighbor in combined {
-        let items = [Subscript::Take(batch), Subscript::Take(neighbor.index)];
+    for neighbor in neighbors {
+        let mut items: Vec<Subscript> = outer.iter().map(|&index| Subscript::Take(index)).collect();
+        items.push(Subscript::Take(neighbor.index));
         let mut term = graph.subscript(flat, &items)?;
         if let Some(is_inside) = neighbor.is_inside {
             // A weight of zero would turn an infinite element into NaN.
@@ -303,9 +338,7 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             None => term,
         });
     }
-    let sum = sum.ok_or("X: must have spatial axes")?;
-    let result = graph.move_axes(sum, &[-1], &[1])?;
-    Ok(vec![graph.as_type(result, dtype)?])
+    Ok(sum.ok_or("X: must have spatial axes")?)
 }
 
 /// Combines each neighbor along the first axes with each neighbor along another axis.
