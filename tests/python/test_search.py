@@ -110,6 +110,30 @@ def test_isin_matches_numpy(x1, x2, invert):
     assert nx.isin([1, 3], 3).tolist() == [False, True]
 
 
+def test_isin_with_integers_of_any_size():
+    x = nx.tensor([1, 2])
+    assert nx.isin(x, [2**64, 1]).tolist() == [True, False]
+    assert nx.isin(x, (-1, 2**63, 2)).tolist() == [False, True]
+    assert nx.isin(x, [2**64, -(2**70)], invert=True).tolist() == [True, True]
+    large = nx.tensor([2**63 - 1, 2**53 + 1])
+    assert nx.isin(large, [2**53, 2**63, -1, 2**64]).tolist() == [False, False]
+    assert nx.isin(nx.tensor([True, False]), [2**64, 1]).tolist() == [True, False]
+    assert nx.isin(nx.tensor([2.0**64, 1.0]), [2**64, -1]).tolist() == [True, False]
+    assert nx.isin(2**64, [2**64, -1]).item()
+    assert nx.jit(lambda x: nx.isin(x, [2**64, 1]))(x).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_in_integers_of_any_size(side):
+    ordered = [-(2**64), -1, 1, 1, 2**63, 2**64]
+    numbers = np.array([-(2**63), -1, 0, 1, 2, 2**63 - 1])
+    expected = np.searchsorted(np.array(ordered, dtype=object), numbers.astype(object), side)
+    assert nx.searchsorted(ordered, numbers, side=side).tolist() == expected.tolist()
+    assert nx.searchsorted([1, 2**64], 5, side=side).item() == 1
+    assert nx.searchsorted(ordered, 1.5, side=side).item() == 4
+    assert nx.searchsorted([2**64], nx.tensor([1, 2]), side=side).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("count", [3, 40])
 def test_isin_of_complex_numbers_matches_numpy(count):
     rng = np.random.default_rng(count)

@@ -6,18 +6,20 @@ work only outside traced functions; in a trace, their error names an alternative
 
 from __future__ import annotations
 
+import sys
 from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core, _hints
 from nxla._values import as_bool, as_tensor, as_tensors, call_as, index_list
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from nxla.limits import iinfo
 from nxla.ops.metadata import axis_position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from nxla._core import Tensor
     from nxla._types import Axis, TensorLike
@@ -257,6 +259,9 @@ def searchsorted(
     >>> nx.searchsorted([1, 3, 3, 5], [3, 4], side="right").tolist()
     [3, 3]
     """
+    below = 0
+    if sorter is None:
+        x1, below = _held_integers("searchsorted", x1, x2)
     x1, x2 = as_tensors("searchsorted", x1, x2, compared=True)
     if side not in ("left", "right"):
         raise ArgumentError(f'searchsorted: side: must be "left" or "right"; got {side!r}')
@@ -267,7 +272,32 @@ def searchsorted(
             raise DTypeError(f"searchsorted: operands: must be real; got {x.dtype}")
     if sorter is not None:
         x1 = _core.take(x1, sorter)
-    return _core.places_in_order(x1, x2, side == "right")
+    places = _core.places_in_order(x1, x2, side == "right")
+    return places + below if below else places
+
+
+def _held_integers(function: str, values: Any, other: TensorLike) -> tuple[Any, int]:
+    """Return a list of Python integers without those that no element of `other` can equal.
+
+    Lists of integers that share a dtype, and other values, are returned unchanged. The second
+    result is the number of integers that are less than every element of `other`.
+    """
+    if not isinstance(values, (list, tuple)) or any(type(value) is not int for value in values):
+        return values, 0
+    least, most = min(values, default=0), max(values, default=0)
+    if (least >= -(2**63) and most < 2**63) or (least >= 0 and most < 2**64):
+        return values, 0
+    dtype = as_tensors(function, other, compared=True)[0].dtype
+    is_inexact = dtype.kind in ("float", "complex")
+    if is_inexact:
+        low, high = int(-sys.float_info.max), int(sys.float_info.max)
+    elif dtype.kind == "pred":
+        low, high = 0, 1
+    else:
+        low, high = iinfo(dtype).min, iinfo(dtype).max
+    held = [value for value in values if low <= value <= high]
+    below = sum(value < low for value in values)
+    return [float(value) for value in held] if is_inexact else held, below
 
 
 def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
@@ -293,6 +323,7 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
     >>> nx.isin([1, 2, 3], [3, 1]).tolist()
     [True, False, True]
     """
+    x2, _ = _held_integers("isin", x2, x1)
     x1, x2 = as_tensors("isin", x1, x2, compared=True)
     x2 = _core.flatten(x2)
     if x2.size == 0:
