@@ -7,7 +7,7 @@ import functools
 from nxla import _core, _hints, tree
 from nxla._arguments import names_of, parameters_of, reject_shardings, require_list
 from nxla._marks import MARKS, Donated, donated_arguments, marked_arguments, static_arguments
-from nxla._spec import make_function, spec_of
+from nxla._spec import JIT_OPTIONS, make_function, spec_of
 from nxla._values import as_pairs, require_callable
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
 from nxla.errors import ArgumentError
@@ -375,6 +375,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     spec = spec_of(function, "compile")
     require_list("compile", "templates", templates)
     positional, listed = _without_options(spec.function, list(templates))
+    _refuse_options(spec.function, positional)
     named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
     marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
     if marks:
@@ -477,6 +478,24 @@ def _without_options(
     if known != set(last) or known & set(taken):
         return templates, {}
     return templates[:-1], dict(last)
+
+
+def _refuse_options(function: Callable[..., Any], templates: list[Any]) -> None:
+    """Raise an error for a dict of options after the templates of all arguments."""
+    from inspect import Parameter
+
+    last = templates[-1] if templates else None
+    if not isinstance(last, dict) or not last or not set(last) <= set(JIT_OPTIONS):
+        return
+    kinds = [parameter.kind for parameter in parameters_of(function)]
+    by_position = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    count = sum(kind in by_position for kind in kinds)
+    if kinds and Parameter.VAR_POSITIONAL not in kinds and len(templates) > count:
+        options = ", ".join(f"{name}={value!r}" for name, value in last.items())
+        raise ArgumentError(
+            f"compile: templates: must not contain options; got {last!r}; pass keywords, as in "
+            f"nx.compile(function, templates, {options})"
+        )
 
 
 def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> list[str]:

@@ -32,6 +32,15 @@ def test_template_keywords_and_unknown_options_raise():
         nx.compile(lambda x: x, [nx.template(())], shift=1)
 
 
+def test_options_among_templates_raise():
+    for function in (lambda x: x, nx.jit(lambda x: x)):
+        with pytest.raises(nx.ArgumentError, match=r"nx.compile\(.*, compiler=.xla.\)"):
+            nx.compile(function, [nx.template((3,)), {"compiler": "xla"}])
+    # A dict is an argument if the function has a parameter for it.
+    f = nx.compile(lambda x, config: x, [nx.template((3,)), {"compiler": "xla"}])
+    assert f(nx.ones(3)).shape == (3,)
+
+
 def test_debug_expr_accepts_options():
     def raised(x, power):
         return x if power == 1 else x**power
