@@ -292,8 +292,10 @@ def _describe_containers(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return {"value": value}
     kind, items = type(value), value
-    if kind is tuple or kind is list:
-        return {kind.__name__: [_describe_containers(item) for item in items]}
+    is_named_tuple = isinstance(value, tuple) and hasattr(kind, "_fields")
+    if kind is tuple or kind is list or is_named_tuple:
+        name = "list" if kind is list else "tuple"
+        return {name: [_describe_containers(item) for item in items]}
     if kind is dict and all(isinstance(key, str) for key in value):
         return {"dict": {key: _describe_containers(item) for key, item in value.items()}}
     raise ArgumentError(

@@ -643,7 +643,8 @@ def export(
     Raises
     ------
     ArgumentError
-        If a result is in a container other than tuples, lists, and dicts with string keys.
+        If a result is in a container other than tuples, lists, and dicts with string keys. A named
+        tuple is written as a tuple.
     DeviceError
         If a hook has a listener, or StableHLO does not have an operation.
 

@@ -273,6 +273,20 @@ def test_export_rejects_results_in_custom_containers():
         nx.export(lambda x: Pair(x), [nx.template(2)])
 
 
+def test_named_tuples_are_exported_as_tuples():
+    x = nx.tensor([[2.0, 1.0], [4.0, 5.0]])
+    for function in (nx.linalg.lu, nx.linalg.qr):
+        found = nx.import_stablehlo(nx.export(function, [nx.template((2, 2))]))(x)
+        assert type(found) is tuple
+        assert [part.shape for part in found] == [part.shape for part in function(x)]
+    key = nx.random.key(3)
+    text = nx.export(lambda key: nx.random.normal(key, (2,)), [key])
+    value, following = nx.import_stablehlo(text)(key)
+    expected = nx.random.normal(key, (2,))
+    assert following.tolist() == expected.key.tolist()
+    np.testing.assert_allclose(value.numpy(), expected.value.numpy(), rtol=1e-6)
+
+
 def test_xla_flags_are_passed_to_xla():
     bad = nx.jit(lambda x: x + 0.75, compiler="xla", xla_no_such_flag=True)
     with pytest.raises(nx.OptionError, match="xla_no_such_flag"):
