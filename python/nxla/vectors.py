@@ -431,11 +431,16 @@ def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
 
 def _map(function: Callable[[Any], Any], x: Any) -> Any:
     """Apply a function to a tensor, nested numbers, or each tensor of a container."""
+
+    def apply(leaf: Any) -> Any:
+        is_data = not isinstance(leaf, _core.Tensor | _core.Expr | int | float | complex)
+        return function(_core.place(_core.tensor(leaf)) if is_data else leaf)
+
     if isinstance(x, list | tuple) and all(
         isinstance(leaf, int | float | complex) for leaf in tree.leaves(x)
     ):
-        return function(_core.tensor(x))
-    return tree.map(function, x)
+        return function(_core.place(_core.tensor(x)))
+    return tree.map(apply, x)
 
 
 _hints.install(globals())

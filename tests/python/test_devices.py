@@ -148,6 +148,40 @@ def test_lists_of_device_tensors_are_stacked_on_their_device(device, other_devic
         nx.tensor([x, x.to_device(other_devices[1])])
 
 
+def _from_file(save, load):
+    def make(path):
+        save(path)
+        return load(path)
+
+    return make
+
+
+#: Functions that read tensors from bytes or arrays.
+READERS = {
+    "deserialize": lambda _: nx.deserialize(nx.serialize({"x": nx.ones(2)}))["x"],
+    "load": _from_file(
+        lambda path: nx.save(path, {"x": nx.ones(2)}), lambda path: nx.load(path)["x"]
+    ),
+    "load_numpy": _from_file(lambda path: np.save(path, np.ones(2)), nx.load_numpy),
+    "load_numpy_archive": _from_file(
+        lambda path: np.savez(path, x=np.ones(2)), lambda path: nx.load_numpy_archive(path)["x"]
+    ),
+    "from_safetensors": lambda _: nx.from_safetensors(nx.to_safetensors({"x": nx.ones(2)}))["x"],
+    "from_binary": lambda _: nx.from_binary(bytes(8), "f32"),
+    "vectorize": lambda _: nx.vectorize(np.ones(2), "rows"),
+    "vectorize a list": lambda _: nx.vectorize([1.0, 2.0], "rows"),
+}
+SUFFIXES = {"load_numpy": ".npy", "load_numpy_archive": ".npz"}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_read_tensors_follow_the_default_options(name, device, tmp_path):
+    path = tmp_path / f"file{SUFFIXES.get(name, '.nxla')}"
+    assert READERS[name](path).device == "host"
+    with nx.default_options(device=device):
+        assert READERS[name](path).device == device
+
+
 def test_creation_on_a_device_in_a_trace_raises(device):
     for maker in (MAKERS["zeros"], MAKERS["tensor"], MAKERS["arange"]):
         with pytest.raises(nx.TraceError, match="device: must not be passed in a trace"):

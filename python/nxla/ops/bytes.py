@@ -154,7 +154,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes | bytearray | memoryview, /)
     >>> nx.load_numpy(file.getvalue()).tolist()
     [1.5, 2.5]
     """
-    return _core.tensor_from_npy("load_numpy", _content("load_numpy", file))
+    return _core.place(_core.tensor_from_npy("load_numpy", _content("load_numpy", file)))
 
 
 def load_numpy_archive(
@@ -175,7 +175,8 @@ def load_numpy_archive(
     {'w': [1.5], 'b': [2]}
     """
     function = "load_numpy_archive"
-    return dict(_core.tensors_from_npz(function, _content(function, file)))
+    tensors = _core.tensors_from_npz(function, _content(function, file))
+    return {name: _core.place(x) for name, x in tensors}
 
 
 def _content(function: str, file: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bytes:
@@ -458,7 +459,7 @@ class _Reader:
         except (TypeError, ValueError, OverflowError) as broken:
             raise FormatError(f"deserialize: {path}, at byte {self.at}: {broken}") from broken
         self.at += size
-        return made
+        return _core.place(made)
 
     def container(self, described: list[Any], children: list[Any], path: str, depth: int) -> Any:
         """Return a container that the registered function of its class constructs."""

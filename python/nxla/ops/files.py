@@ -307,7 +307,7 @@ def _read_safetensors(function: str, data: bytes | bytearray | memoryview) -> di
             f"{function}: no dtype of nxla holds {left_out}; the other tensors have been read",
             stacklevel=4,  # The line of the caller, after `function` and the frame of `with_hints`.
         )
-    return dict(tensors)
+    return {name: _core.place(x) for name, x in tensors}
 
 
 _hints.install(globals())
