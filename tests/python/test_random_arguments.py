@@ -185,6 +185,31 @@ def test_functions_reject_samples(name, mode):
         (nx.jit(call) if mode == "jit" else call)(KEY)
 
 
+#: Functions of a sequence or a container of tensors.
+SEQUENCES = {
+    "concat": nx.concat,
+    "stack": nx.stack,
+    "index": lambda sample: nx.ones(2)[sample],
+    "update at an index": lambda sample: nx.ones(2).at[sample].set(1.0),
+    "global_norm": nx.optim.global_norm,
+    "apply_updates": lambda sample: nx.optim.apply_updates(sample, sample),
+    "incremental_update": lambda sample: nx.optim.incremental_update(sample, sample, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_a_sample_is_not_a_sequence_of_tensors(name, mode):
+    def call(key):
+        return SEQUENCES[name](nx.random.normal(key, (2,)))
+
+    requirement = (
+        r"must .*; got the named tuple Sample\(value, key\) that a random function returns"
+    )
+    with pytest.raises(nx.ArgumentError, match=requirement):
+        (nx.jit(call) if mode == "jit" else call)(KEY)
+
+
 #: The arguments of each function of `nx.random` after its key.
 ARGUMENTS = {
     "beta": (1.0, 1.0),

@@ -20,18 +20,26 @@ pub(crate) use nxla_runtime::Value;
 /// are containers whose fields have different meanings, such as a random value and its key.
 pub(crate) fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>()
-        || value.is_exact_instance_of::<PyTuple>()
         || value.is_instance_of::<PyRange>()
         || value.is_instance_of::<PyTuple>() && fields(value).is_none()
 }
 
 /// The names of the fields of a named tuple.
 fn fields(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
-    if !value.is_instance_of::<PyTuple>() {
+    if !value.is_instance_of::<PyTuple>() || value.is_exact_instance_of::<PyTuple>() {
         return None;
     }
     value.getattr(intern!(value.py(), "_fields")).ok()?.extract().ok()
 }
+
+/// Returns whether a value is the pair of a random value and its key, `random.Sample`. Functions of a
+/// sequence of tensors reject it, because they would compute with the key.
+pub(crate) fn is_sample(value: &Bound<'_, PyAny>) -> bool {
+    fields(value).is_some_and(|fields| fields == SAMPLE_FIELDS)
+}
+
+/// The fields of `random.Sample`.
+const SAMPLE_FIELDS: [&str; 2] = ["value", "key"];
 
 /// Describes a value that is not a tensor for an error message.
 pub(crate) fn describe(value: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -39,7 +47,7 @@ pub(crate) fn describe(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let Some(fields) = fields(value) else {
         return Ok(kind.to_string());
     };
-    let sample = if fields == ["value", "key"] {
+    let sample = if fields == SAMPLE_FIELDS {
         " that a random function returns; unpack it, as in value, key = …,"
     } else {
         ";"

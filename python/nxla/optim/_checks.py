@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from nxla import tree
+from nxla import _core, tree
 from nxla._paths import format_path, leaf_paths
+from nxla._sample import Sample
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, NxlaError, ShapeError
 
@@ -31,6 +32,12 @@ def require_params(op: str, params: Any) -> None:
     """Raise an error if an update has no parameters."""
     if params is None:
         raise ArgumentError(f"{op}: params: must be passed to update; got None")
+
+
+def refuse_sample(op: str, container: Any) -> None:
+    """Raise an error for the pair that random functions return, whose key is not a parameter."""
+    if isinstance(container, Sample):
+        _core.as_tensors(op, [container])
 
 
 def read_mask(op: str, mask: Any, container: Any) -> list[bool]:
@@ -85,6 +92,9 @@ def check_shapes(argument: str, container: Any, partner: str, reference: Any) ->
     ShapeError
         If the shapes differ; the message contains the path of the leaf.
     """
+    op = argument.partition(":")[0]
+    refuse_sample(op, container)
+    refuse_sample(op, reference)
     leaves, structure = tree.flatten(container)
     references, expected_structure = tree.flatten(reference)
     if structure != expected_structure:

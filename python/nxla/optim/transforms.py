@@ -14,6 +14,7 @@ from nxla.optim._checks import (
     check_shapes,
     check_state,
     read_mask,
+    refuse_sample,
     require_params,
     require_transformation,
 )
@@ -572,6 +573,7 @@ def global_norm(updates: Any) -> Tensor:
     >>> nx.optim.global_norm(nx.tensor([300.0, 400.0], dtype="f16")).item()
     500.0
     """
+    refuse_sample("global_norm", updates)
     largest, relative = _scaled_norm(updates)
     return largest * relative
 

@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyInt, PyString};
 use crate::errors::{argument_error, conversion_error};
 use crate::expr::PyExpr;
 use crate::shutdown;
+use crate::value::{describe, is_sample};
 
 /// An integer. A boolean is not an integer: a flag in place of an axis, a size or a count is a mistake.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +172,21 @@ pub(crate) fn axes_of(
     x: ExprId,
 ) -> Result<Option<Vec<i64>>> {
     axes.as_ref().map(|axes| axes.of(graph, x)).transpose()
+}
+
+/// A sequence of operands. The pair that random functions return is not one.
+pub(crate) struct OperandSequence<'py>(pub(crate) Vec<Bound<'py, PyAny>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for OperandSequence<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if is_sample(&value) {
+            let why = format!("must be a sequence of tensors; got {}", describe(&value)?);
+            return Err(argument_error("sequence", why));
+        }
+        value.extract().map(Self)
+    }
 }
 
 /// A shape: a sequence of sizes, or one size.

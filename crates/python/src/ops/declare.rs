@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::args::{Axis, AxisList, Count, Integer, NamesArg, ShapeArg};
+use super::args::{Axis, AxisList, Count, Integer, NamesArg, OperandSequence, ShapeArg};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, is_of_nxla, user_error};
@@ -180,6 +180,22 @@ impl<T: Argument> Argument for Vec<T> {
 
     fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
         self.into_iter().map(|argument| argument.into_value(site)).collect()
+    }
+}
+
+impl Argument for OperandSequence<'_> {
+    type Value = Vec<ExprId>;
+
+    fn annotation() -> Cow<'static, str> {
+        <Vec<Bound<'_, PyAny>>>::annotation()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        Argument::operands(&self.0, function, operands)
+    }
+
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
+        self.0.into_value(site)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::nested::Nested;
 use crate::numbers::{fit_elements, refuse_complex};
 use crate::source::at_current_line;
 use crate::tensor::PyTensor;
-use crate::value::{FromPython, Value, is_list};
+use crate::value::{FromPython, Value, describe, is_list, is_sample};
 
 /// An entry of a subscript, before its operand is a node.
 enum Item {
@@ -323,8 +323,8 @@ fn read_entries(
     by_mask: &str,
 ) -> PyResult<ParsedSubscript> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
-        Ok(items) => items.iter().collect(),
-        Err(_) => vec![key.clone()],
+        Ok(items) if !is_sample(key) => items.iter().collect(),
+        _ => vec![key.clone()],
     };
     let read: Vec<Entry> =
         items.iter().map(|item| entry(item, by_mask)).collect::<PyResult<_>>()?;
@@ -438,15 +438,16 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
         Some(value) if is_tensor || is_list(item) => value,
         Some(value @ Value::Tensor(_)) => value,
         _ => {
-            let kind = item.get_type().name()?;
-            return Err(argument_error(
-                "index",
-                format!(
-                    "must contain integers, slices, ..., \
-                                                        None, and tensors of integers or \
-                                                        booleans; got a {kind}"
-                ),
-            ));
+            let kind = if is_sample(item) {
+                describe(item)?
+            } else {
+                format!("a {}", item.get_type().name()?)
+            };
+            let why = format!(
+                "must contain integers, slices, ..., None, and tensors of integers or booleans; got \
+                 {kind}"
+            );
+            return Err(argument_error("index", why));
         }
     };
     let dtype = dtype_of(&indices);

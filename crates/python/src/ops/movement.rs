@@ -9,7 +9,7 @@ use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::{Axis, AxisList, Count, Integer, NamesArg, ShapeArg, sizes};
+use super::args::{Axis, AxisList, Count, Integer, NamesArg, OperandSequence, ShapeArg, sizes};
 use super::declare::{Argument, ArgumentContext, Converted, functions, plain_arguments};
 use super::window::PerAxis;
 use crate::apply::{apply, one};
@@ -497,7 +497,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.concat([[1, 2], [3.5]]).tolist()
     /// [1.0, 2.0, 3.5]
-    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<AxisOrNone> = 0) |graph|
+    fn concat(arrays: OperandSequence<'_>, /, axis: AxisOfList<AxisOrNone> = 0) |graph|
         match axis {
             Some(axis) => graph.concatenate(&arrays, axis),
             None => {
@@ -529,7 +529,7 @@ functions! {
     /// >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
     /// [[1, 3], [2, 4]]
     fn stack(
-        arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<Integer> = 0, *, name: Option<String> = None
+        arrays: OperandSequence<'_>, /, axis: AxisOfList<Integer> = 0, *, name: Option<String> = None
     ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
 
     /// Repeat a whole tensor along its axes.
