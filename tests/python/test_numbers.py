@@ -288,3 +288,31 @@ def test_named_elements_of_lists_are_checked_before_they_are_written():
     with pytest.raises(nx.DTypeError, match="a complex number cannot become an element"):
         nx.zeros((1, 2)).at[:].set([named])
     assert nx.zeros((1, 2)).at[:].set([nx.real(named)]).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nx.tensor([np.int64(-1), np.uint64(2**63)]),
+        lambda: nx.tensor([[np.int64(-1)], [np.uint64(2**63)]]),
+        lambda: nx.tensor([np.array([-1]), np.array([2**63], "uint64")]),
+        lambda: nx.asarray([nx.tensor(-1, "s8"), nx.tensor(2**63, "u64")]),
+        lambda: nx.stack([[np.int64(-1), np.uint64(2**63)]]),
+        lambda: nx.tensor([-1, np.uint64(2**63)]),
+        lambda: nx.tensor([np.int32(-1), 2**63]),
+    ],
+)
+def test_typed_integers_without_a_common_dtype_raise(make):
+    with pytest.raises(
+        OverflowError, match=r"share no integer dtype; got -1 and 9223372036854775808"
+    ):
+        make()
+
+
+def test_typed_integers_with_a_common_dtype():
+    small = nx.tensor([np.int64(-1), np.uint64(5)])
+    assert (small.dtype, small.tolist()) == (nx.int64, [-1, 5])
+    typed = nx.tensor([np.int64(-1), np.uint64(2**63)], dtype="f64")
+    assert typed.tolist() == [-1.0, 2.0**63]
+    # Two tensors promote by their dtypes.
+    assert nx.stack([nx.tensor(-1, "s64"), nx.tensor(5, "u64")]).dtype == nx.int64

@@ -84,6 +84,11 @@ impl Nested {
 
     /// The promoted dtype of all elements.
     pub(crate) fn dtype(&self) -> PyResult<DType> {
+        if self.dtype.is_some_and(DType::is_integer) {
+            // Arrays of `u64` and of signed integers promote to `s64`, in which a large element of a
+            // literal would wrap.
+            numbers::need_u64(self.numbers.iter().copied())?;
+        }
         common_dtype(self.scalars(), self.dtype)
     }
 
