@@ -291,6 +291,31 @@ def test_named_elements_of_lists_are_checked_before_they_are_written():
 
 
 @pytest.mark.parametrize(
+    ("x", "number", "advice"),
+    [
+        (nx.tensor([5], "u8"), 300, (300, "s32")),
+        (nx.tensor([5], "u8"), -1, (-1, "s32")),
+        (nx.tensor([5], "u32"), -1, (-1, "s32")),
+        (nx.tensor([5]), 2**40, (2**40, "s64")),
+        (nx.tensor([5]), 2**63, None),
+        (nx.tensor([5], "u64"), -1, None),
+        (nx.tensor([5]), 2**64, None),
+    ],
+)
+def test_advice_for_large_scalars_has_the_right_result(x, number, advice):
+    with pytest.raises(OverflowError, match="out of bounds") as raised:
+        x + number
+    if advice is None:
+        assert str(raised.value).endswith('convert the tensor first, as in nx.astype(x, "f64")')
+        wide = nx.astype(x, "f64") + number
+    else:
+        value, dtype = advice
+        assert f'choose a dtype, as in nx.tensor({value}, "{dtype}")' in str(raised.value)
+        wide = x + nx.tensor(value, dtype)
+    assert wide.tolist() == [float(5 + number) if advice is None else 5 + number]
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda: nx.tensor([np.int64(-1), np.uint64(2**63)]),

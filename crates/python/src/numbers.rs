@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use nxla_runtime::graph::BinaryClass;
-use nxla_runtime::host::Number;
+use nxla_runtime::host::{Number, promote_keep_pred};
 use nxla_runtime::{DType, RawTensor, number_tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -62,14 +62,19 @@ pub(crate) fn checked_weak_scalar(number: Number, common: Option<DType>) -> PyRe
     match (least, most) {
         (Some(least), Some(most)) if !matches!(number, Number::Int(value) if (least..=most).contains(&value)) =>
         {
-            let instead = number.default_dtype().map(|dtype| {
-                format!(
-                    "; choose a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
-                )
-            });
+            // The result must be able to represent the number and every value of the other operand.
+            let has_wider_result = |dtype: &DType| {
+                let result = promote_keep_pred(other, *dtype);
+                [number, Number::Int(least), Number::Int(most)].iter().all(|held| held.fits(result))
+            };
+            let instead = match number.default_dtype().ok().filter(has_wider_result) {
+                Some(dtype) => format!(
+                    "choose a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
+                ),
+                None => "convert the tensor first, as in nx.astype(x, \"f64\")".to_owned(),
+            };
             Err(PyOverflowError::new_err(format!(
-                "{number} is out of bounds for {other}, which holds {least} to {most}{}",
-                instead.unwrap_or_default()
+                "{number} is out of bounds for {other}, which holds {least} to {most}; {instead}"
             )))
         }
         _ => Ok(value),
