@@ -158,3 +158,61 @@ def test_a_misaligned_capsule_is_copied():
     with pytest.raises(nx.ArgumentError, match="copy: must not be False for memory"):
         nx.from_dlpack(exporter, copy=False)
     assert nx.from_dlpack(exporter).tolist() == memory[1:33].view(np.float32).tolist()
+
+
+#: Strides of arrays over 24 numbers: the first element, the shape and the strides in elements.
+STRIDED = {
+    "transposed": (0, (3, 8), (1, 3)),
+    "every second": (0, (12,), (2,)),
+    "rows with a gap": (1, (3, 4), (8, 1)),
+    "permuted": (0, (4, 2, 3), (1, 12, 4)),
+    "reversed": (23, (24,), (-1,)),
+    "reversed rows": (16, (3, 8), (-8, 1)),
+    "repeated": (5, (4, 3), (0, 0)),
+    "repeated rows": (2, (3, 4), (0, 1)),
+    "size 1": (3, (1, 5), (-(2**62), 2)),
+    "overlapping": (0, (5, 4), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+@pytest.mark.parametrize("version", [None, 1])
+def test_strided_capsules_are_copied_in_row_major_order(name, version):
+    start, shape, strides = STRIDED[name]
+    memory = numbers(24)
+    places = start + sum(
+        stride * index
+        for stride, index in zip(strides, np.indices(shape), strict=True)
+        if stride != -(2**62)
+    )
+    expected = memory[places]
+
+    def exporter():
+        entries = (ctypes.c_int64 * len(strides))(*strides)
+        made = Exporter(np.empty(shape, np.float32), version, IS_COPIED, strides=entries)
+        made.kept, made.managed.tensor.data = memory, memory.ctypes.data
+        made.managed.tensor.byte_offset = 4 * start
+        return made
+
+    read = [
+        nx.from_dlpack,
+        nx.tensor,
+        nx.asarray,
+        lambda x: nx.asarray(x, copy=True),
+        nx.jit(lambda x: x * 1),
+        lambda x: nx.zeros(shape) + x,
+    ]
+    for function in read:
+        made = exporter()
+        assert function(made).tolist() == expected.tolist()
+        assert made.deleted >= 1
+    with pytest.raises(nx.ArgumentError, match="copy: must not be False for memory"):
+        nx.from_dlpack(exporter(), copy=False)
+
+
+@pytest.mark.parametrize("stride", [2**61, 2**63 - 1, -(2**63), -(2**61)])
+def test_strides_outside_the_address_space_are_rejected(stride):
+    exporter = Exporter(numbers(8), 1, strides=(ctypes.c_int64 * 1)(stride))
+    with pytest.raises(nx.ArgumentError, match="strides: elements must be in the address space"):
+        nx.from_dlpack(exporter)
+    assert exporter.deleted == 1

@@ -431,7 +431,9 @@ def test_computed_tensors_are_ready_on_every_stream(torch):
 def test_noncontiguous_arrays_are_rejected(library):
     array = library.array(EXPECTED.reshape(64, 64)).T
     for copy in (None, True, False):
-        with pytest.raises(nx.ArgumentError, match="must be in row-major order; make a contiguous"):
+        with pytest.raises(
+            nx.ArgumentError, match="must be in row-major order on a device; make a contiguous"
+        ):
             nx.from_dlpack(array, copy=copy)
 
 

@@ -164,7 +164,7 @@ pub(crate) fn from_raw(
     };
     let lent = lent.reinterpret(dtype, shape);
     let frozen = promised || lent.length() >= COPY_BELOW && is_constant(value)?;
-    if frozen && lent.is_aligned() { lent.into_shared() } else { lent.copy(value.py()) }
+    if frozen && lent.is_shareable() { lent.into_shared() } else { lent.copy(value.py()) }
 }
 
 /// Returns whether a buffer is one of the two immutable kinds, or a view of one.
@@ -246,9 +246,9 @@ fn import_host_memory(
         Sharing::ByValue | Sharing::Never if lent.dtype().is_pred() => {
             Ok(lent.with_dtype(DType::U8).copy(py)?.cast(DType::Pred))
         }
-        Sharing::Promised if !lent.is_aligned() => Err(must_copy()),
+        Sharing::Promised if !lent.is_shareable() => Err(must_copy()),
         Sharing::Promised => lent.into_shared(),
-        Sharing::ByValue if frozen && lent.is_aligned() => lent.into_shared(),
+        Sharing::ByValue if frozen && lent.is_shareable() => lent.into_shared(),
         Sharing::ByValue | Sharing::Never => lent.copy(py),
     }
 }

@@ -22,6 +22,7 @@ use pyo3::types::{IntoPyDict, PyCapsule, PyDict};
 
 use crate::errors::{OrRaise, argument_error, user_error};
 use crate::shutdown;
+use crate::strides::Strides;
 
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
@@ -47,6 +48,8 @@ pub(crate) struct BorrowedMemory {
     length: usize,
     dtype: DType,
     shape: Shape,
+    /// The order of the elements, unless they are adjacent and in row-major order.
+    strides: Option<Strides>,
 }
 
 enum Owner {
@@ -113,6 +116,17 @@ impl BorrowedMemory {
         if out.is_empty() {
             return;
         }
+        if let Some(strides) = &self.strides {
+            for (offset, run) in strides.offsets().zip(out.chunks_exact_mut(strides.run())) {
+                // SAFETY: as below. The owner keeps the bytes of all elements in place; `lent_by` has
+                // checked that their addresses do not overflow.
+                unsafe {
+                    let from = self.data.wrapping_offset(offset);
+                    std::ptr::copy_nonoverlapping(from, run.as_mut_ptr(), run.len());
+                }
+            }
+            return;
+        }
         // SAFETY: the owner keeps `length` bytes from `data` in place while this lives, and `out`
         // belongs to this call, so the regions do not overlap. Another thread that writes to the array
         // meanwhile races with this copy, as with a copy by any other library; every resulting byte
@@ -120,14 +134,17 @@ impl BorrowedMemory {
         unsafe { std::ptr::copy_nonoverlapping(self.data, out.as_mut_ptr(), out.len()) }
     }
 
-    /// Returns whether the address is aligned for the dtype.
-    pub(crate) fn is_aligned(&self) -> bool {
-        self.length == 0 || (self.data as usize).is_multiple_of(self.dtype.align())
+    /// Returns whether a tensor can share the memory: the elements are in row-major order, and the
+    /// address is aligned for the dtype.
+    pub(crate) fn is_shareable(&self) -> bool {
+        let is_aligned = (self.data as usize).is_multiple_of(self.dtype.align());
+        self.length == 0 || is_aligned && self.strides.is_none()
     }
 
-    /// A tensor that shares the memory. The caller guarantees that the memory is not written to any
-    /// more: it is immutable, or the user has promised it.
+    /// A tensor that shares the memory, which must be shareable. The caller guarantees that the memory
+    /// is not written to any more: it is immutable, or the user has promised it.
     pub(crate) fn into_shared(self) -> PyResult<HostTensor> {
+        assert!(self.strides.is_none(), "the caller has checked the order of the elements");
         let (dtype, shape) = (self.dtype, self.shape.clone());
         HostTensor::from_frozen(dtype, shape, Frozen::promised_by(UnchangingMemory(self)))
             .or_raise()
@@ -214,7 +231,8 @@ pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     }
     let read_only = buffer.view.readonly != 0;
     let (data, length) = (buffer.view.buf.cast_const().cast(), buffer.length());
-    let lent = BorrowedMemory { _owner: Owner::Buffer(buffer), data, length, dtype, shape };
+    let owner = Owner::Buffer(buffer);
+    let lent = BorrowedMemory { _owner: owner, data, length, dtype, shape, strides: None };
     Ok(Some(Buffer::Borrowed(lent, read_only)))
 }
 
@@ -710,6 +728,9 @@ pub(crate) struct Exporter {
     pub(crate) copied: bool,
 }
 
+/// The error for strides to addresses that do not exist.
+const OUTSIDE: &str = "strides: elements must be in the address space";
+
 /// Checks the fields of a struct.
 fn lent_by(managed: Managed) -> PyResult<BorrowedMemory> {
     let wrong = |why: String| argument_error("from_dlpack", why);
@@ -737,12 +758,15 @@ fn lent_by(managed: Managed) -> PyResult<BorrowedMemory> {
     let Some(length) = length.filter(|&length| isize::try_from(length).is_ok()) else {
         return Err(wrong(format!("data: must fit the address space; got {dtype}{shape}")));
     };
-    let in_order = |strides: &[i64]| {
-        let mut axes = strides.iter().zip(shape.strides()).zip(shape.iter());
-        axes.all(|((&stride, expected), &dim)| dim == 1 || stride == expected as i64)
+    let strides = match strides.filter(|_| length > 0) {
+        Some(strides) => match Strides::new(&shape, strides, dtype.size()) {
+            Some(strides) => Some(strides).filter(|strides| !strides.are_contiguous()),
+            None => return Err(wrong(OUTSIDE.into())),
+        },
+        None => None,
     };
-    if length > 0 && !strides.is_none_or(in_order) {
-        let why = "data: must be in row-major order; make a contiguous copy first";
+    if strides.is_some() && tensor.device_type != CPU {
+        let why = "data: must be in row-major order on a device; make a contiguous copy first";
         return Err(wrong(why.into()));
     }
     if length > 0 && tensor.data.is_null() {
@@ -759,5 +783,8 @@ fn lent_by(managed: Managed) -> PyResult<BorrowedMemory> {
     };
     let offset = offset - tensor.data as usize;
     let data = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
-    Ok(BorrowedMemory { _owner: Owner::Capsule(managed), data, length, dtype, shape })
+    if strides.as_ref().is_some_and(|strides| !strides.fit_at(data as usize)) {
+        return Err(wrong(OUTSIDE.into()));
+    }
+    Ok(BorrowedMemory { _owner: Owner::Capsule(managed), data, length, dtype, shape, strides })
 }

@@ -53,6 +53,7 @@ mod signature;
 mod source;
 mod spmd;
 mod stream;
+mod strides;
 mod template;
 mod tensor;
 mod tracebacks;
