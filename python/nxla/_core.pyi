@@ -5304,8 +5304,8 @@ def lgamma(x: TensorLike, /) -> Tensor:
     """Return the logarithm of the absolute value of the gamma function of each element.
 
     It is infinite at zero and at negative whole numbers. Computed by Lanczos' approximation
-    (SIAM Journal on Numerical Analysis, 1964), whose absolute error near the zeros at 1 and
-    2 is some ten units in the last place of 1.
+    (SIAM Journal on Numerical Analysis, 1964), and by a Taylor series from 0.5 to 2.5, around
+    the zeros at 1 and 2. The zeros at negative numbers have only an absolute accuracy.
 
     Parameters
     ----------

@@ -121,6 +121,37 @@ def test_gamma_functions_match_scipy(compiler, dtype):
         np.testing.assert_allclose(numbers, theirs, rtol=tolerance, atol=tolerance)
 
 
+#: Numbers around the zeros at 1 and 2, and their results in `mpmath` with 40 digits.
+LOG_GAMMA = [
+    (0.5, 0.5723649429247001),
+    (0.75, 0.20328095143129538),
+    (1 - 2**-13, 7.047315303717008e-05),
+    (1 - 2**-20, 5.504765026737053e-07),
+    (1.0, 0.0),
+    (1 + 2**-20, -5.504750066148867e-07),
+    (1 + 2**-13, -7.044864160936656e-05),
+    (1.25, -0.09827183642181316),
+    (1.5, -0.12078223763524522),
+    (1.75, -0.08440112102048555),
+    (2 - 2**-13, -5.160461064981216e-05),
+    (2 - 2**-20, -4.0319826848018475e-07),
+    (2.0, 0.0),
+    (2 + 2**-20, 4.0319885504430156e-07),
+    (2 + 2**-13, 5.16142209163108e-05),
+    (2.25, 0.1248717148923966),
+    (2.5, 0.2846828704729192),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_lgamma_is_accurate_around_its_zeros(compiler, dtype):
+    points, expected = zip(*LOG_GAMMA, strict=True)
+    x = nx.tensor(points, dtype=dtype)
+    found = nx.jit(nx.lgamma, compiler=compiler)(x)
+    tolerance = 4 * nx.finfo(dtype).eps
+    np.testing.assert_allclose(found.tolist(), expected, rtol=tolerance, atol=0)
+
+
 def test_gamma_functions_at_poles_and_infinities(compiler):
     x = nx.tensor([0.0, -0.0, -1.0, -2.0, math.inf, -math.inf, math.nan], dtype="f64")
     value, slope = nx.jit(lambda x: (nx.lgamma(x), nx.digamma(x)), compiler=compiler)(x)

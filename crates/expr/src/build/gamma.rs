@@ -10,7 +10,9 @@
 //! ```
 //!
 //! Numbers below ½ are reflected: Γ(x) Γ(1 - x) = π / sin(πx). The relative error of Γ is some 10⁻¹⁵ in
-//! `f64`. Narrow floats are computed in `f32`. Near its positive root x₀, the digamma function is its
+//! `f64`. Narrow floats are computed in `f32`. From ½ to 2½, around its zeros at 1 and 2, the logarithm is
+//! the Taylor series at 2, whose coefficients are 1 - γ and (-1)ⁿ (ζ(n) - 1) / n; ln Γ(1 + t) is
+//! ln Γ(2 + t) - ln(1 + t). Near its positive root x₀, the digamma function is its
 //! Taylor series, whose coefficients are the values (-1)ⁿ⁺¹ ζ(n + 1, x₀) of the Hurwitz zeta function.
 
 use std::f64::consts::PI;
@@ -35,6 +37,41 @@ const COEFFICIENTS: [f64; 8] = [
     9.984_369_578_019_572e-6,
     1.505_632_735_149_311_6e-7,
 ];
+
+/// The coefficients of the powers 1 to 28 of `t` in ln Γ(2 + t).
+const ZERO_SERIES: [f64; 28] = [
+    0.422_784_335_098_467_13,
+    0.322_467_033_424_113_2,
+    -0.067_352_301_053_198_1,
+    0.020_580_808_427_784_546,
+    -0.007_385_551_028_673_986,
+    0.002_890_510_330_741_523_4,
+    -0.001_192_753_911_703_261,
+    0.000_509_669_524_743_042_5,
+    -0.000_223_154_758_453_579_39,
+    9.945_751_278_180_853e-5,
+    -4.492_623_673_813_314e-5,
+    2.050_721_277_567_069e-5,
+    -9.439_488_275_268_397e-6,
+    4.374_866_789_907_488e-6,
+    -2.039_215_753_801_366e-6,
+    9.551_412_130_407_42e-7,
+    -4.492_469_198_764_566e-7,
+    2.120_718_480_555_466_5e-7,
+    -1.004_322_482_396_809_9e-7,
+    4.769_810_169_363_980_4e-8,
+    -2.271_109_460_894_316_4e-8,
+    1.083_865_921_489_695_5e-8,
+    -5.183_475_041_970_047e-9,
+    2.483_674_543_802_478_5e-9,
+    -1.192_140_140_586_091e-9,
+    5.731_367_241_678_862e-10,
+    -2.759_522_885_124_233e-10,
+    1.330_476_437_424_449e-10,
+];
+
+/// The number of these coefficients that has the accuracy of `f32` up to a distance of ½.
+const ZERO_TERMS_F32: usize = 13;
 
 /// The positive root of the digamma function, and the difference of the exact root from this number.
 const ROOT: (f64, f64) = (1.461_632_144_968_362_2, 9.549_995_429_965_697e-17);
@@ -92,6 +129,7 @@ impl Graph {
         let distance = parts.signed_distance().abs();
         let reflected = PI.ln() - (distance * PI).sin().log() - plain;
         let value = parts.is_reflected.select(reflected, plain);
+        let value = log_gamma_near_zeros(parts.x, value);
         // Infinities of either sign have an infinite value. So have poles, where the reflection of a
         // large number is a difference of infinities.
         let is_infinite = parts.x.is_infinity() | distance.equal(0.0);
@@ -175,6 +213,24 @@ impl<'f> LanczosParts<'f> {
         let safe = self.is_reflected.select(self.x, 0.25);
         safe - safe.round_half_even()
     }
+}
+
+/// Returns the Taylor series around the zeros at 1 and 2, and the other value elsewhere. The terms of
+/// the general formula cancel at the zeros, which leaves no correct digits.
+fn log_gamma_near_zeros<'f>(x: Term<'f>, elsewhere: Term<'f>) -> Term<'f> {
+    let is_lower = x.less(1.5);
+    // The distance from the nearest zero is exact.
+    let distance = is_lower.select(x - 1.0, x - 2.0);
+    let is_near = distance.abs().less_equal(0.5);
+    let distance = is_near.select(distance, 0.0);
+    let terms = if x.dtype() == DType::F64 { ZERO_SERIES.len() } else { ZERO_TERMS_F32 };
+    let (&highest, lower) = ZERO_SERIES[..terms].split_last().expect("there are coefficients");
+    let coefficients = lower.iter().rev();
+    let series = coefficients
+        .fold(x.number(highest), |series, &coefficient| series * distance + coefficient);
+    let series = series * distance;
+    let value = is_lower.select(series - distance.log1p(), series);
+    is_near.select(value, elsewhere)
 }
 
 /// Returns the Taylor series near the root, and the other value elsewhere. The terms of the
