@@ -143,8 +143,10 @@ def test_marks_name_stages():
 
 def test_invalid_policies_raise():
     expression = nx.debug_expr(lambda x: nx.sin(x))(nx.template((1000,)))
-    with pytest.raises(nx.ArgumentError, match=r"number must be positive; got every_ops\(0\)"):
-        nx.graph.split(expression, Policy.every_ops(0))
+    for name in ("every_ops", "at_most_ops", "balanced", "memory"):
+        argument = "bytes" if name == "memory" else "count"
+        with pytest.raises(nx.ArgumentError, match=f"^{name}: {argument}: must be positive; got 0"):
+            getattr(Policy, name)(0)
     with pytest.raises(nx.ArgumentError, match="with its operands needs 8000"):
         nx.graph.split(expression, Policy.memory(4000))
     with pytest.raises(nx.ArgumentError, match='"layers", "training", "marks" or "auto"'):

@@ -27,26 +27,26 @@ impl PyPolicy {
     /// Return a policy of stages with ``count`` operations; the last stage may have fewer.
     #[staticmethod]
     fn every_ops(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
-        Ok(Self(Policy::EveryOps(count.value(py, "every_ops", "count")?.0)))
+        positive(py, "every_ops", "count", count).map(|count| Self(Policy::EveryOps(count)))
     }
 
     /// Return a policy of stages with at most ``count`` operations, cut where few bytes cross.
     #[staticmethod]
     fn at_most_ops(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
-        Ok(Self(Policy::AtMostOps(count.value(py, "at_most_ops", "count")?.0)))
+        positive(py, "at_most_ops", "count", count).map(|count| Self(Policy::AtMostOps(count)))
     }
 
     /// Return a policy of ``count`` stages with about the same estimated time, cut where few bytes
     /// cross.
     #[staticmethod]
     fn balanced(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
-        Ok(Self(Policy::Balanced(count.value(py, "balanced", "count")?.0)))
+        positive(py, "balanced", "count", count).map(|count| Self(Policy::Balanced(count)))
     }
 
     /// Return a policy of stages that need at most this memory in bytes, with inputs and outputs.
     #[staticmethod]
     fn memory(py: Python<'_>, bytes: Converted<Count>) -> PyResult<Self> {
-        Ok(Self(Policy::Memory(bytes.value(py, "memory", "bytes")?.0 as u64)))
+        positive(py, "memory", "bytes", bytes).map(|bytes| Self(Policy::Memory(bytes as u64)))
     }
 
     /// Return a policy that ends a stage at each value with one of these marks, or at every mark if
@@ -99,6 +99,19 @@ impl PyPolicy {
             Policy::Auto => ("auto", PyTuple::empty(py)),
         };
         Ok((slf.get_type().getattr(name)?, arguments))
+    }
+}
+
+/// The number of a policy.
+fn positive(
+    py: Python<'_>,
+    function: &str,
+    argument: &str,
+    number: Converted<Count>,
+) -> PyResult<usize> {
+    match number.value(py, function, argument)?.0 {
+        0 => Err(argument_error(function, format!("{argument}: must be positive; got 0"))),
+        number => Ok(number),
     }
 }
 
