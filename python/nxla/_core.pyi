@@ -1931,7 +1931,7 @@ def subscript_update(
     """A tensor with updated elements at `key`; `how` names the update."""
 
 def true_indices(x: Tensor) -> list[Tensor]:
-    """The indices along each axis of the true elements, in row-major order."""
+    """The indices of true elements along each axis, in row-major order, on the device of ``x``."""
 
 def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]:
     """The distance of two tensors: units in the last place, the index, the largest difference, and the

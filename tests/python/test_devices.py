@@ -182,6 +182,16 @@ def test_read_tensors_follow_the_default_options(name, device, tmp_path):
         assert READERS[name](path).device == device
 
 
+def test_positions_are_on_the_device_of_the_operand(device):
+    for x in (nx.tensor([3, 0, 3, 1]), nx.zeros((0,), "s32")):
+        moved = x.to_device(device)
+        parts = [*nx.nonzero(moved), *nx.unique_all(moved), *nx.unique_inverse(moved)]
+        assert [part.device for part in parts] == [device] * len(parts)
+        expected = [*nx.nonzero(x), *nx.unique_all(x), *nx.unique_inverse(x)]
+        assert [part.tolist() for part in parts] == [part.tolist() for part in expected]
+        assert all(part.device == "host" for part in expected)
+
+
 def test_creation_on_a_device_in_a_trace_raises(device):
     for maker in (MAKERS["zeros"], MAKERS["tensor"], MAKERS["arange"]):
         with pytest.raises(nx.TraceError, match="device: must not be passed in a trace"):

@@ -131,7 +131,7 @@ def _runs(function: str, x: TensorLike) -> _Runs:
     )
     flat = _core.flatten(_core.rename(x, [None] * x.ndim))
     if flat.size == 0:
-        nothing = _core.full((0,), 0, _core.s32)
+        nothing = _core.full((0,), 0, _core.s32).to_device(x.device)
         return _Runs(flat, nothing, _core.reshape(nothing, x.shape), nothing)
     order = _sorted_places(flat)
     ordered = _core.take(flat, order)

@@ -6,15 +6,21 @@ use nxla_runtime::host::{Element, TensorError};
 use nxla_runtime::{HostTensor, RawTensor};
 use pyo3::prelude::*;
 
+use crate::device::to_device;
 use crate::errors::OrRaise;
 use crate::interrupt::read_interruptible;
 use crate::tensor::PyTensor;
 
-/// The indices along each axis of the true elements, in row-major order.
+/// The indices of true elements along each axis, in row-major order, on the device of ``x``.
 #[pyfunction]
 fn true_indices(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Vec<Py<PyAny>>> {
-    let indices = indices(py, &x.get().tensor())?;
-    indices.into_iter().map(|axis| PyTensor::wrap(py, axis)).collect()
+    let mask = x.get().tensor();
+    let device = mask.device();
+    let on_device = |axis: RawTensor| {
+        let axis = PyTensor::wrap(py, axis)?;
+        to_device(axis.bind(py).cast()?, &device, None)
+    };
+    indices(py, &mask)?.into_iter().map(on_device).collect()
 }
 
 /// Returns whether a boolean scalar is true.
