@@ -798,6 +798,7 @@ def runtime_call(
     function: Callable[[list[Tensor]], list[Tensor]],
     values: Sequence[TensorLike],
     templates: Sequence[Template],
+    name: str | None = None,
 ) -> list[Tensor]: ...
 def annotate(value: _T, note: str) -> _T: ...
 def custom_grad(

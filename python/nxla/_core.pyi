@@ -2078,9 +2078,11 @@ def runtime_call(
     function: Callable[[list[Tensor]], list[Tensor]],
     values: Sequence[TensorLike],
     templates: Sequence[Template],
+    name: str | None = None,
 ) -> list[Tensor]:
     """Calls a host function with values whenever they are computed, and returns its results. The
-    function maps a list of tensors to a list of tensors with the types of the templates.
+    function maps a list of tensors to a list of tensors with the types of the templates. Errors of
+    programs without the function contain the name.
     """
 
 def annotate(value: _T, note: str) -> _T:

@@ -273,6 +273,16 @@ def test_export_rejects_results_in_custom_containers():
         nx.export(lambda x: Pair(x), [nx.template(2)])
 
 
+@pytest.mark.parametrize("function", [nx.linalg.eig, nx.linalg.eigvals])
+def test_programs_without_the_host_function_of_eig_name_it(function, compiler):
+    with pytest.raises(nx.DeviceError, match=r"got the host function of nx\.linalg\.eig"):
+        nx.export(function, [nx.template((2, 2))])
+    expression = nx.debug_expr(function)(nx.template((2, 2)))
+    restored = type(expression).from_bytes(expression.to_bytes())
+    with pytest.raises(nx.NxlaError, match=r"no host function for nx\.linalg\.eig; serialized"):
+        nx.jit(lambda x: nx.expr.call(restored, x), compiler=compiler)(nx.ones((2, 2)))
+
+
 def test_named_tuples_are_exported_as_tuples():
     x = nx.tensor([[2.0, 1.0], [4.0, 5.0]])
     for function in (nx.linalg.lu, nx.linalg.qr):

@@ -220,7 +220,7 @@ impl<'a> ListsRequest<'a> {
 impl CompileRequest<'_> {
     /// Returns `true` if the hook has a listener.
     pub fn listens(&self, hook: &HookOp) -> bool {
-        let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
+        let named = hook.listener_name().is_some_and(|name| self.listeners.contains(name));
         named || hook.has_function()
     }
 }

@@ -174,9 +174,11 @@ impl<'a> Cx<'a> {
         arguments: Vec<TensorType>,
     ) -> Result<i64> {
         if !self.options.host_calls {
-            let hook = match &hook.name {
-                Some(name) => format!("hook {name:?}"),
-                None => "a hook without a name".to_owned(),
+            let hook = match (&hook.name, &hook.results) {
+                (Some(name), None) => format!("hook {name:?}"),
+                (None, None) => "a hook without a name".to_owned(),
+                (Some(name), Some(_)) => format!("the host function of {name}"),
+                (None, Some(_)) => "a runtime call".to_owned(),
             };
             return Err(LowerError::HostCalls { hook, line: self.line() });
         }

@@ -18,7 +18,7 @@ pub enum LowerError {
     /// An active hook, on a plugin that cannot call the host.
     #[error("io_call: {hook} requires a plugin that supports host calls{}", AtLine(line.as_ref()))]
     HostCalls {
-        /// `hook "loss"`, or `a hook without a name`.
+        /// `hook "loss"`, `a hook without a name`, or a runtime call.
         hook: String,
         /// The user's line, where known.
         line: Option<Line>,
@@ -30,7 +30,7 @@ pub enum LowerError {
         AtLine(line.as_ref())
     )]
     PortableHook {
-        /// `hook "loss"`, or `a hook without a name`.
+        /// `hook "loss"`, `a hook without a name`, or a runtime call.
         hook: String,
         /// The user's line, where known.
         line: Option<Line>,

@@ -463,6 +463,16 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     >>> total(2, 3).item()
     30.0
     """
+    return call_host(None, function, template, args)
+
+
+def call_host(
+    name: str | None, function: Callable[..., Any], template: Any, args: tuple[Any, ...]
+) -> Any:
+    """Call a Python function as `runtime_call` does.
+
+    Errors of programs without the function contain the name.
+    """
     require_callable("runtime_call", "function", function)
     wanted, structure = tree.flatten(template)
     types = [template_of(leaf) for leaf in wanted]
@@ -479,7 +489,7 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
 
     if _core.is_tracing():
         return structure.unflatten(
-            _core.runtime_call(on_lists, [as_tensor(leaf) for leaf in leaves], types)
+            _core.runtime_call(on_lists, [as_tensor(leaf) for leaf in leaves], types, name)
         )
     values = [new_tensor(leaf) for leaf in leaves]
     if any(value.vectorized_axes for value in values):

@@ -68,8 +68,14 @@ pub enum Fault {
     #[error(transparent)]
     NotFinite(Box<NotFinite>),
     /// A runtime call has no function: serialized programs do not contain host functions.
-    #[error("the program has no host function; serialized programs do not contain host functions")]
-    NoFunction,
+    #[error(
+        "the program has no host function{}; serialized programs do not contain host functions",
+        name.as_ref().map(|name| format!(" for {name}")).unwrap_or_default()
+    )]
+    NoFunction {
+        /// The name of the runtime call.
+        name: Option<String>,
+    },
     /// The kernel needs a feature with which the crate was not built.
     #[error("requires the feature {name:?} of the crate nxla, which is off")]
     Feature {

@@ -54,7 +54,7 @@ impl Hooks {
 
     /// The function that receives the values of a hook.
     pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<Listener<'a>> {
-        let named = hook.name.as_ref().and_then(|name| self.functions.get(name));
+        let named = hook.listener_name().and_then(|name| self.functions.get(name));
         hook.listener(named, &self.own)
     }
 }

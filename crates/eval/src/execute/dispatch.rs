@@ -121,7 +121,7 @@ fn call_hook(
 ) -> Result<Results, Stop> {
     let Some(listener) = cx.hooks.listener(hook) else {
         return match &hook.results {
-            Some(_) => Err(Fault::NoFunction.into()),
+            Some(_) => Err(Fault::NoFunction { name: hook.name.as_deref().map(Into::into) }.into()),
             None => Ok(Results::new()),
         };
     };

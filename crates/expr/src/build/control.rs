@@ -205,11 +205,26 @@ impl Graph {
         results: Vec<TensorType>,
         function: Arc<dyn HostFn>,
     ) -> Result<Vec<ExprId>> {
+        self.named_runtime_call(None, values, results, function)
+    }
+
+    /// Calls a host function as [`Graph::runtime_call`] does. Errors of programs without the function
+    /// contain the name.
+    ///
+    /// # Errors
+    /// Returns an error if `results` is empty.
+    pub fn named_runtime_call(
+        &mut self,
+        name: Option<Arc<str>>,
+        values: &[ExprId],
+        results: Vec<TensorType>,
+        function: Arc<dyn HostFn>,
+    ) -> Result<Vec<ExprId>> {
         if results.is_empty() {
             return Err(self.invalid("runtime_call", "template", "must contain a tensor"));
         }
         let (default, results) = (Some(function), Some(results.into()));
-        let hook = HookOp { name: None, default, slot: None, results };
+        let hook = HookOp { name, default, slot: None, results };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }

@@ -102,7 +102,7 @@ impl Detacher<'_> {
 
     /// Returns the hook without its function, or `None` if it has no function.
     fn hook(&mut self, hook: &HookOp) -> Option<HookOp> {
-        let named = || hook.name.as_deref().is_some_and(self.listens);
+        let named = || hook.listener_name().is_some_and(|name| (self.listens)(name));
         let Some(function) = hook.default.as_ref().filter(|own| !own.is_silent() || named()) else {
             self.pattern.push(if named() { NAMED } else { SILENT });
             return hook.default.is_some().then(|| HookOp { default: None, ..hook.clone() });

@@ -103,7 +103,8 @@ where
 /// run, so one compiled program serves different listeners.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct HookOp {
-    /// The name under which a caller can attach a listener.
+    /// The name under which a caller can attach a listener; the name of a runtime call is for errors
+    /// only.
     pub name: Option<Arc<str>>,
     /// The function that is called unless a listener is attached under the name. It may be
     /// [silent](HostFn::is_silent).
@@ -118,6 +119,11 @@ pub struct HookOp {
 }
 
 impl HookOp {
+    /// Returns the name under which a caller can attach a listener. A runtime call has no such name.
+    pub fn listener_name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref().filter(|_| self.results.is_none())
+    }
+
     /// Returns whether the hook calls its default function.
     pub fn has_function(&self) -> bool {
         self.slot.is_some() || self.default.as_ref().is_some_and(|own| !own.is_silent())

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use nxla_runtime::graph::{
     ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor, Traced,
@@ -405,13 +406,16 @@ fn hook(
 }
 
 /// Calls a host function with values whenever they are computed, and returns its results. The
-/// function maps a list of tensors to a list of tensors with the types of the templates.
+/// function maps a list of tensors to a list of tensors with the types of the templates. Errors of
+/// programs without the function contain the name.
 #[pyfunction]
+#[pyo3(signature = (function, values, templates, name=None))]
 fn runtime_call(
     py: Python<'_>,
     function: &Bound<'_, PyAny>,
     values: Vec<Bound<'_, PyAny>>,
     templates: Vec<PyRef<'_, PyTemplate>>,
+    name: Option<&str>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let (trace, values) = in_trace(py, "runtime_call", &values)?;
     if values.iter().any(|(_, vectors)| !vectors.is_empty()) {
@@ -420,7 +424,8 @@ fn runtime_call(
     }
     let types = templates.iter().map(|template| template.0.ty.clone()).collect();
     let function = PyCompute::of(function);
-    let made = |graph: &mut Graph| graph.runtime_call(&ids(&values), types, function);
+    let name = name.map(Arc::from);
+    let made = |graph: &mut Graph| graph.named_runtime_call(name, &ids(&values), types, function);
     let results = trace.build(made).or_raise()?;
     let results = results.into_iter().map(|id| (id, VectorAxes::NONE));
     wrap_all(py, &trace, results).collect()

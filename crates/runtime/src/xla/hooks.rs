@@ -89,7 +89,10 @@ impl Run {
                 let compute = || listener.compute(&call.values, results);
                 run_as_hook(self, true, compute).map_err(fail)
             }
-            None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
+            None => {
+                let name = host.hook.name.as_deref().map(Into::into);
+                Err(fail(nxla_eval::Fault::NoFunction { name }.to_string().into()))
+            }
         };
         results.map(|results| reply.set_reply(Some(results)))
     }
@@ -133,7 +136,7 @@ impl Drop for Leaving<'_> {
 
 /// The listener of a call, if it has one.
 fn listener_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<Listener<'a>> {
-    let named = call.hook.name.as_ref().zip(context.hooks);
+    let named = call.hook.listener_name().zip(context.hooks);
     call.hook.listener(named.and_then(|(name, hooks)| hooks.get(name)), context.own_hooks)
 }
 

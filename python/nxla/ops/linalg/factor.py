@@ -222,14 +222,16 @@ def eig(x: TensorLike, /) -> EigResult:
     if isinstance(x, _core.Tensor) and not _core.is_tracing():
         values, vectors = (_core.astype(part, wide) for part in _core.eigen_of_data(x))
         return EigResult(values.to_device(x.device), vectors.to_device(x.device))
-    from nxla.ops.control import runtime_call
+    from nxla.ops.control import call_host
 
     types = _core.Template(x.shape[:-1], wide), _core.Template(x.shape, wide)
     # Integers have no tangents; `float64` holds them without a change of the eigenvalues.
     x = widen(x)
-    parts = runtime_call(
-        lambda data: tuple(_core.astype(part, wide) for part in _core.eigen_of_data(data)), types, x
-    )
+
+    def on_data(data: Tensor) -> tuple[Tensor, ...]:
+        return tuple(_core.astype(part, wide) for part in _core.eigen_of_data(data))
+
+    parts = call_host("nx.linalg.eig", on_data, types, (x,))
     return EigResult(*_with_derivatives(x, parts))
 
 
