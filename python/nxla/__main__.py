@@ -9,6 +9,7 @@ import time
 
 from nxla import __version__
 from nxla._observer import format_bytes
+from nxla._values import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _cache(action: str, folder: str | None) -> int:
     try:
         if action == "clear":
             count, size = _core.disk_cache_clear(folder)
-            sys.stdout.write(f"removed {count} executables, {format_bytes(size)}\n")
+            sys.stdout.write(f"removed {count_text(count, 'executable')}, {format_bytes(size)}\n")
             return 0
         entries = _core.disk_cache_entries(folder)
     except OSError as error:
@@ -62,7 +63,9 @@ def _cache(action: str, folder: str | None) -> int:
         saved = saved if refused is None else f"not used: {refused}"
         sys.stdout.write(f"{key[:16]}  {format_bytes(size):>10}  used {when}  {saved}\n")
     total = sum(size for _, size, *_ in entries)
-    sys.stdout.write(f"{len(entries)} executables, {format_bytes(total)}, in {folder}\n")
+    sys.stdout.write(
+        f"{count_text(len(entries), 'executable')}, {format_bytes(total)}, in {folder}\n"
+    )
     return 0
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 
 from nxla import _core, _nvidia, _versions, plugins
+from nxla._values import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _cache(say: _Printer) -> bool:
         say.line(f"the folder for executables, {folder}, cannot be read: {error}")
         return False
     size = sum(each[1] for each in entries)
-    say.line(f"{len(entries)} executables of {size} bytes in {folder}")
+    say.line(f"{count_text(len(entries), 'executable')} of {size} bytes in {folder}")
     refused = [why for *_, why in entries if why is not None]
     for why in refused:
         say.line(f"  not used: {why}")

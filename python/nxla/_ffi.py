@@ -14,6 +14,7 @@ import math
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 
 from nxla import _core
+from nxla._values import kind_of
 from nxla.errors import ArgumentError, DTypeError, ExecutionError
 from nxla.ops.bytes import from_binary, to_binary
 
@@ -234,7 +235,7 @@ def address_of(handler: Any) -> int:
         return ctypes.cast(handler, c_void_p).value or 0
     raise ArgumentError(
         "foreign_call: handler: must be an address, a PyCapsule or a ctypes function; "
-        f"got a {type(handler).__name__}"
+        f"got {kind_of(handler)}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from nxla._values import kind_of
 from nxla.errors import ArgumentError, FormatError
 
 __all__ = ["byte_view", "path_of", "raw_bytes"]
@@ -26,7 +27,7 @@ def _brief(value: object) -> str:
     """Return None or an integer as written, and only the type of a value that may be large."""
     if value is None or isinstance(value, int):
         return repr(value)
-    return f"a {type(value).__name__}"
+    return kind_of(value)
 
 
 def byte_view(function: str, data: bytes | bytearray | memoryview) -> memoryview:

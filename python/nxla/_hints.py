@@ -11,6 +11,7 @@ from types import FunctionType
 
 from nxla import _core
 from nxla._exports import MODULES
+from nxla._values import with_article
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,16 +101,17 @@ def _is_refused(function: Callable[..., Any], error: Exception) -> bool:
     return isinstance(error, TypeError) and str(error).startswith(f"{function.__qualname__}() ")
 
 
-#: The messages of PyO3 for an argument of a wrong type, and the requirements in their place.
+#: The messages of PyO3 for an argument of a wrong type, and the requirements in their place, into
+#: which the names of types are inserted with their articles.
 CONVERSIONS = (
-    (r"'None' is not an instance of '(\w+)'", r"must be a \1; got a NoneType"),
-    (r"'(\w+)' (?:object )?is not an instance of '(\w+)'", r"must be a \2; got a \1"),
-    (r"'(\w+)' object cannot be interpreted as an integer", r"must be an integer; got a \1"),
-    (r"must be real number, not (\w+)", r"must be a number; got a \1"),
-    (r"'(\w+)' object is not iterable", r"must be a sequence; got a \1"),
-    (r"Can't extract `str` to `Vec`", r"must be a sequence; got a str"),
-    (r"can't convert negative int to unsigned", r"must not be negative"),
-    (r"(Python )?int too (large|big) to convert.*", r"must fit in 64 bits"),
+    (r"'(None)' is not an instance of '(\w+)'", "must be {1}; got {0}Type"),
+    (r"'(\w+)' (?:object )?is not an instance of '(\w+)'", "must be {1}; got {0}"),
+    (r"'(\w+)' object cannot be interpreted as an integer", "must be an integer; got {0}"),
+    (r"must be real number, not (\w+)", "must be a number; got {0}"),
+    (r"'(\w+)' object is not iterable", "must be a sequence; got {0}"),
+    (r"Can't extract `(str)` to `Vec`", "must be a sequence; got {0}"),
+    (r"can't convert negative int to unsigned", "must not be negative"),
+    (r"(?:Python )?int too (?:large|big) to convert.*", "must fit in 64 bits"),
 )
 
 
@@ -137,7 +139,9 @@ def _name_argument(function: Callable[..., Any], error: Exception) -> None:
     del notes[0]
     message = str(error).removeprefix(f"{argument[1]}: ")
     for pattern, requirement in CONVERSIONS:
-        message = re.sub(f"^{pattern}$", requirement, message)
+        found = re.fullmatch(pattern, message)
+        if found is not None:
+            message = requirement.format(*map(with_article, found.groups()))
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     error.args = (f"{name}: {argument[1]}: {message}",)
 

@@ -6,6 +6,7 @@ The axes of `nxla.vmap` and the shardings of functions over a mesh are prefixes.
 from __future__ import annotations
 
 from nxla import _core, tree
+from nxla._values import kind_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def expand_prefix(
     if len(parts) != len(inner):
         raise ArgumentError(
             f"{what}: must be {values} or a container with the structure of the value; got "
-            f"{prefix!r} for a {type(container).__name__}"
+            f"{prefix!r} for {kind_of(container)}"
         )
     return [
         value

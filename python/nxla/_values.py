@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     E = TypeVar("E")
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with "a" or "an". Names such as "uint8" start with the sound of a consonant."""
+    return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
+
+
+def kind_of(value: object) -> str:
+    """Return the name of the type of a value with its article, for error messages."""
+    return with_article(type(value).__name__)
+
+
+def count_text(count: int, noun: str) -> str:
+    """Return a number with a noun in the singular or the plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def keeps_structure(function: Callable[Concatenate[Any, P], Any], /) -> KeepsStructure[P]:
     """Declare to type checkers that a function returns the structure of its first argument.
 
@@ -218,7 +233,7 @@ def as_bool(op: str, argument: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, _core.Tensor | _core.Expr) or str(getattr(value, "dtype", "")) != "bool":
-        raise TypeError(f"{op}: {argument}: must be a bool; got a {type(value).__name__}")
+        raise TypeError(f"{op}: {argument}: must be a bool; got {kind_of(value)}")
     return bool(value)
 
 
@@ -231,7 +246,7 @@ def require_callable(function: str, argument: str, value: Any) -> None:
         If the value cannot be called.
     """
     if not callable(value):
-        kind = f"a {type(value).__name__}"
+        kind = kind_of(value)
         raise _core.ArgumentError(f"{function}: {argument}: must be callable; got {kind}")
 
 
@@ -246,8 +261,8 @@ def iter_of(op: str, argument: str, value: Iterable[E]) -> Iterator[E]:
     try:
         return iter(value)
     except TypeError:
-        kind = type(value).__name__
-        raise _core.ArgumentError(f"{op}: {argument}: must be a sequence; got a {kind}") from None
+        kind = kind_of(value)
+        raise _core.ArgumentError(f"{op}: {argument}: must be a sequence; got {kind}") from None
 
 
 def as_list(op: str, argument: str, value: Iterable[E]) -> list[E]:

@@ -21,7 +21,7 @@ from nxla._arguments import name_of
 from nxla._files import path_of
 from nxla._paths import container_parts, format_path
 from nxla._spec import make_function
-from nxla._values import template_of
+from nxla._values import template_of, with_article
 from nxla.errors import ArgumentError, FormatError, TraceError
 from nxla.vectors import devectorize, vectorize
 
@@ -300,7 +300,7 @@ def _describe_containers(value: Any) -> Any:
         return {"dict": {key: _describe_containers(item) for key, item in value.items()}}
     raise ArgumentError(
         "export: results: must be tensors, tuples, lists and dicts with string keys; got "
-        f"a {kind.__name__}"
+        f"{with_article(kind.__name__)}"
     )
 
 

@@ -17,7 +17,15 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_int, new_tensor, new_tensors, require_callable
+from nxla._values import (
+    as_bool,
+    as_count,
+    as_int,
+    kind_of,
+    new_tensor,
+    new_tensors,
+    require_callable,
+)
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -96,8 +104,8 @@ class _Arrays:
     def __init__(self, container: Any) -> None:
         leaves, self._structure = tree.flatten(container)
         if not leaves:
-            kind = type(container).__name__
-            raise ArgumentError(f"batches: source: must contain arrays or examples; got a {kind}")
+            kind = kind_of(container)
+            raise ArgumentError(f"batches: source: must contain arrays or examples; got {kind}")
         self._leaves = [new_tensor(leaf) for leaf in leaves]
         shapes = [leaf.shape for leaf in self._leaves]
         counts = {shape[:1] for shape in shapes}
@@ -158,8 +166,8 @@ class _Stream:
         examples = iter(self._examples)
         if self._started and examples is self._examples:
             raise ArgumentError(
-                "batches: source: must be iterable again for a second loop; got a "
-                f"{type(examples).__name__}; pass a list, or an iterable that can be iterated again"
+                "batches: source: must be iterable again for a second loop; got "
+                f"{kind_of(examples)}; pass a list, or an iterable that can be iterated again"
             )
         self._started = True
         return examples
@@ -363,7 +371,7 @@ def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arra
     if collate is not None and (isinstance(source, dict) or has_arrays or not is_iterable):
         raise ArgumentError(
             "batches: collate: must be None for a container of arrays, which are not collated; got "
-            f"a {type(source).__name__}; pass a list of examples, or a dataset"
+            f"{kind_of(source)}; pass a list of examples, or a dataset"
         )
     # A source may fill the same arrays with its next example, so each example is copied first.
     take = new_tensors if collate is None else lambda example: example

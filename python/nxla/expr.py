@@ -27,7 +27,15 @@ import builtins
 
 from nxla import _core, _hints, tree
 from nxla._core import Context
-from nxla._values import as_count, as_int, as_list, call_as, require_callable, template_of
+from nxla._values import (
+    as_count,
+    as_int,
+    as_list,
+    call_as,
+    kind_of,
+    require_callable,
+    template_of,
+)
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -286,8 +294,8 @@ def metadata(
     """
     if notes is not None:
         if not hasattr(notes, "keys"):
-            kind = type(notes).__name__
-            raise ArgumentError(f"metadata: notes: must be a dict; got a {kind}")
+            kind = kind_of(notes)
+            raise ArgumentError(f"metadata: notes: must be a dict; got {kind}")
         own = dict(notes)
         for name, given in (("inspect", inspect is not None), ("stop_grad", stop_grad)):
             if name in own and given:

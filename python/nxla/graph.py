@@ -23,7 +23,7 @@ from collections.abc import Iterable
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
-from nxla._values import as_list, keeps_structure
+from nxla._values import as_list, keeps_structure, kind_of
 from nxla.ops.control import _attach_note
 
 TYPE_CHECKING = False
@@ -144,12 +144,12 @@ def split(
     if callable(initial):
         message = (
             "split: initial: must be a state after the callable, as in split(expression, decide, "
-            f"state); got a {type(initial).__name__}; Nx has split(expression, state, fun)"
+            f"state); got {kind_of(initial)}; Nx has split(expression, state, fun)"
         )
         raise _core.ArgumentError(message)
     if not callable(decide):
         if initial is not _MISSING:
-            kind = f"a {type(decide).__name__}"
+            kind = kind_of(decide)
             message = f"split: decide: must be callable with a state; got {kind}; omit the state"
             raise _core.ArgumentError(message)
         return _core.split_by(expression, decide)
@@ -207,8 +207,8 @@ class _Boxed:
         answer = self.decide(node, state[0])
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise _core.ArgumentError(
-                "split: decide: must return (decision, state) if a state is passed; got a "
-                f"{type(answer).__name__}"
+                "split: decide: must return (decision, state) if a state is passed; got "
+                f"{kind_of(answer)}"
             )
         return answer[0], (answer[1],)
 
@@ -305,8 +305,7 @@ def graph_of(function: str, stages: StageGraph | Sequence[Stage]) -> StageGraph:
         return stages
     if not isinstance(stages, Iterable):
         raise _core.ArgumentError(
-            f"{function}: stages: must be a StageGraph or a list of Stage; got a "
-            f"{type(stages).__name__}"
+            f"{function}: stages: must be a StageGraph or a list of Stage; got {kind_of(stages)}"
         )
     listed = as_list(function, "stages", stages)
     for position, stage in enumerate(listed):

@@ -33,7 +33,7 @@ from nxla._mesh_programs import (
     template_of,
 )
 from nxla._prefixes import expand_prefix, prefix_values
-from nxla._values import as_list, index_list, to_index
+from nxla._values import as_list, index_list, kind_of, to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ class Mesh:
     ) -> None:
         if not hasattr(axes, "keys") and axes is not None:
             raise OptionError(
-                f"Mesh: axes: must be a dict from names to sizes; got a {type(axes).__name__}"
+                f"Mesh: axes: must be a dict from names to sizes; got {kind_of(axes)}"
             )
         #: Sizes by name.
         self.axes: dict[str, int] = {**(axes or {}), **named}
@@ -399,7 +399,7 @@ def _divide(value: Any, sharding: Sharding) -> ShardedTensor:
 def require_mesh(function: str, mesh: object) -> None:
     """Raise an error for an argument that is not a mesh."""
     if not isinstance(mesh, Mesh):
-        raise ArgumentError(f"{function}: mesh: must be a Mesh; got a {type(mesh).__name__}")
+        raise ArgumentError(f"{function}: mesh: must be a Mesh; got {kind_of(mesh)}")
 
 
 def _is_sharding(part: Any) -> bool:
@@ -429,7 +429,7 @@ def spread_over_arguments(
         if not isinstance(prefix, tuple | list):
             raise ArgumentError(
                 f"{what}: must be a sharding, None or a tuple with an entry for each argument of "
-                f"{function}; got a {type(prefix).__name__}"
+                f"{function}; got {kind_of(prefix)}"
             )
         if len(prefix) != len(args):
             raise ArgumentError(
@@ -583,7 +583,7 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
     if not isinstance(sharding, Sharding):
         raise ArgumentError(
             "with_sharding_constraint: sharding: must be a Sharding, as mesh.sharding returns; got "
-            f"a {type(sharding).__name__}"
+            f"{kind_of(sharding)}"
         )
     if not _core.is_tracing():
         for leaf in tree.leaves(value):
@@ -647,8 +647,8 @@ def shard_jit(
     [[3], [4]]
     """
     if not isinstance(input_shardings, tuple | list):
-        kind = type(input_shardings).__name__
-        raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
+        kind = kind_of(input_shardings)
+        raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got {kind}")
     require_mesh("shard_jit", mesh)
     reject_marks("shard_jit", options, "bind static arguments with functools.partial")
     traced, mesh_options = mesh_function(function, options, "shard_jit")
@@ -722,7 +722,7 @@ def _by_axis(
 ) -> list[list[str]]:
     """Return for each axis of a tensor the mesh axes of a mapping."""
     if not hasattr(given, "items"):
-        raise ArgumentError(f"{what}: must be a dict of axes; got a {type(given).__name__}")
+        raise ArgumentError(f"{what}: must be a dict of axes; got {kind_of(given)}")
     layout: list[list[str]] = [[] for _ in shape]
     known = list(mesh.axes)
     for axis, along in given.items():

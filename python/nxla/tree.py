@@ -18,7 +18,7 @@ from types import NoneType
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
-from nxla._values import as_tensor, require_callable
+from nxla._values import as_tensor, kind_of, require_callable
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def _check_class(what: str, value: object, *classes: type) -> None:
     """Raise an error if an argument is not an instance of one of the classes."""
     if not isinstance(value, classes):
         expected = " or ".join(each.__name__ for each in classes)
-        raise ArgumentError(f"{what}: must be of type {expected}; got a {type(value).__name__}")
+        raise ArgumentError(f"{what}: must be of type {expected}; got {kind_of(value)}")
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:

@@ -203,7 +203,7 @@ NOT_CALLABLE = {
 
 @pytest.mark.parametrize(("function", "argument"), NOT_CALLABLE)
 def test_callable_errors_name_the_function_and_the_argument(function, argument):
-    message = rf"^{function}: {argument}: must be callable; got a int$"
+    message = rf"^{function}: {argument}: must be callable; got an int$"
     with pytest.raises(nx.ArgumentError, match=message):
         NOT_CALLABLE[function, argument](3)
 
@@ -374,13 +374,13 @@ INVALID_CALLS = {
     "apply_args: function: must return (replacement, state)": lambda: nx.tree.apply_args(
         nx.debug_expr(nx.sin)(1.0).nodes[1], lambda node, state: state, 0
     ),
-    "scope_ids: ids: must be of type dict or NoneType; got a int": lambda: nx.tree.scope_ids(
+    "scope_ids: ids: must be of type dict or NoneType; got an int": lambda: nx.tree.scope_ids(
         nx.debug_expr(nx.sin)(1.0), 3
     ),
     "permutation: x: must be at least 0; got -1": lambda: nx.random.permutation(
         nx.random.key(0), -1
     ),
-    "compatible: fits: must be callable; got a int": lambda: nx.composite.compatible(1, 2, 3),
+    "compatible: fits: must be callable; got an int": lambda: nx.composite.compatible(1, 2, 3),
     "rewrite: replace: must be callable": lambda: nx.tree.rewrite(nx.debug_expr(nx.sin)(1.0), None),
     "unflatten: leaves: must be of type Iterable": lambda: nx.tree.unflatten(
         nx.tree.flatten([1])[1], None
@@ -414,7 +414,7 @@ INVALID_CALLS = {
         None, 2
     ),
     "batches: collate: must be callable": lambda: nx.data.batches([1, 2], 2, collate=3),
-    "chain: transforms: must be a GradientTransformation; got a int": lambda: nx.optim.chain(3),
+    "chain: transforms: must be a GradientTransformation; got an int": lambda: nx.optim.chain(3),
     "masked: inner: must be a GradientTransformation": lambda: nx.optim.masked(3, True),
     "MultiSteps: opt: must be a GradientTransformation": lambda: nx.optim.MultiSteps(None, 2),
     "initializers: shape: must be an integer or several; got None": lambda: (
@@ -431,7 +431,7 @@ INVALID_CALLS = {
         weights="arguments",
     )(None, 1.0),
     "tri: n_rows: must be an integer; got None": lambda: nx.tri(None, 2),
-    "einsum: labels: must be a sequence; got a int": lambda: nx.einsum(3),
+    "einsum: labels: must be a sequence; got an int": lambda: nx.einsum(3),
     "revectorize: target_shape: must be an integer or several": lambda: nx.revectorize(
         nx.vectorize([1], "x"), [("x", 1)], target_shape="a"
     ),
@@ -491,7 +491,7 @@ NOT_SEQUENCES = {
 def test_sequence_errors_name_the_function_and_the_argument(function, argument, value):
     kind = "(NoneType|int)"
     with pytest.raises(
-        nx.ArgumentError, match=rf"^{function}: {argument}: must be a sequence; got a {kind}$"
+        nx.ArgumentError, match=rf"^{function}: {argument}: must be a sequence; got an? {kind}$"
     ):
         NOT_SEQUENCES[function, argument](value)
 
@@ -526,7 +526,7 @@ def test_errors_name_the_function_and_the_argument(message):
 def test_notes_must_be_strings(traced):
     run = nx.jit if traced else lambda function: function
     for function, argument in ((nx.annotate, "note"), (nx.graph.mark, "name")):
-        message = f"^{function.__name__}: {argument}: must be a string; got a int"
+        message = f"^{function.__name__}: {argument}: must be a string; got an int"
         with pytest.raises(nx.ArgumentError, match=message):
             run(lambda x, f=function: f(x, 3))(1.0)
 
@@ -539,7 +539,7 @@ def test_export_arguments_must_be_a_list():
 
 @pytest.mark.parametrize(("function", "argument"), NOT_BOOLEANS)
 def test_boolean_errors_name_the_function_and_the_argument(function, argument):
-    with pytest.raises(TypeError, match=rf"^{function}: {argument}: must be a bool; got a \w+$"):
+    with pytest.raises(TypeError, match=rf"^{function}: {argument}: must be a bool; got an? \w+$"):
         NOT_BOOLEANS[function, argument]()
 
 
@@ -549,7 +549,7 @@ CONVERTED = {
         nx.eye(2), full_matrices=None
     ),
     "linspace: num: must be an integer; got a NoneType": lambda: nx.linspace(0, 1, None),
-    "linspace: name: must be a str; got a int": lambda: nx.linspace(0, 1, 3, name=3),
+    "linspace: name: must be a str; got an int": lambda: nx.linspace(0, 1, 3, name=3),
     "zeros: shape: must fit in 64 bits": lambda: nx.zeros(2**70),
     "zeros: names: must be a sequence; got a str": lambda: nx.zeros(2, names="ab"),
     "dropout: rate: must be a number; got a NoneType": lambda: nx.nn.dropout(
@@ -574,10 +574,10 @@ METHODS = {
     "register_container: cls: must be of type type; got 3": lambda: nx.register_container(
         3, nx.sin, nx.sin
     ),
-    "register_container: flatten: must be callable; got a int": lambda: nx.register_container(
+    "register_container: flatten: must be callable; got an int": lambda: nx.register_container(
         type("Pair", (), {}), 3, nx.sin
     ),
-    "register_container: unflatten: must be callable; got a int": lambda: nx.register_container(
+    "register_container: unflatten: must be callable; got an int": lambda: nx.register_container(
         type("Pair", (), {}), nx.sin, 3
     ),
     "every_ops: count: must not be negative; got -1": lambda: nx.graph.Policy.every_ops(-1),
@@ -675,13 +675,13 @@ WRONG_CLASSES = {
     "tree.unflatten": (lambda: nx.tree.unflatten(3, []), "unflatten: structure: must be of type"),
     "tree.apply_args": (
         lambda: nx.tree.apply_args(nx.debug_expr(nx.sin)(1.0), None, 0),
-        "apply_args: node: must be of type Node; got a Expression",
+        "apply_args: node: must be of type Node; got an Expression",
     ),
     "tree.scope_ids": (lambda: nx.tree.scope_ids(3), "scope_ids: what: must be .*Expression or"),
     "tree.rewrite": (lambda: nx.tree.rewrite(None, None), "rewrite: expression: must be of type"),
     "to_safetensors": (
         lambda: nx.to_safetensors({"w": nx.ones(2)}, metadata=3),
-        "to_safetensors: metadata: must be a dict of strings; got a int",
+        "to_safetensors: metadata: must be a dict of strings; got an int",
     ),
     "static_argnums": (lambda: nx.jit(max, static_argnums=0), "jit: static_argnums: .*got max"),
     "static_argnames": (lambda: nx.jit(max, static_argnames="a"), "jit: static_argnames: .*max"),

@@ -158,7 +158,7 @@ def test_deserialize_does_not_import_modules():
 
 
 def test_serialize_rejects_unsupported_values():
-    with pytest.raises(nx.ArgumentError, match="got a object"):
+    with pytest.raises(nx.ArgumentError, match="got an object"):
         nx.serialize([object()])
     local = namedtuple("Local", ["x"])
     with pytest.raises(nx.ArgumentError, match="must be importable by its name"):

@@ -71,7 +71,7 @@ def test_unknown_device_names_list_the_devices(device):
     with pytest.raises(nx.OptionError, match=f'must be one of host, {device}.*; got "abacus:0"'):
         nx.Device("abacus:0")
     with pytest.raises(
-        nx.ArgumentError, match="must be a device or the name of a device; got a int"
+        nx.ArgumentError, match="must be a device or the name of a device; got an int"
     ):
         nx.zeros(2, device=0)
 

@@ -301,10 +301,10 @@ def test_the_cache_command_lists_and_clears_files(folder, capsys, monkeypatch):
     assert main(["cache", "--dir", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "compiled in" in printed
-    assert "1 executables" in printed
+    assert "1 executable, " in printed
     monkeypatch.setenv("NXLA_CACHE_DIR", str(folder))
     assert main(["cache", "clear"]) == 0
-    assert "removed 1 executables" in capsys.readouterr().out
+    assert "removed 1 executable, " in capsys.readouterr().out
     assert os.listdir(folder) == ["notes.txt"]
     assert main(["cache"]) == 0
     assert "0 executables" in capsys.readouterr().out

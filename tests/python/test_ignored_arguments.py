@@ -42,7 +42,7 @@ def test_positions_of_parameters_are_bounded(position):
 def test_hooks_have_names_and_functions():
     with pytest.raises(nx.ArgumentError, match="hooks: names must be strings; got 1"):
         nx.jit(lambda x: x, hooks={1: print})(1.0)
-    with pytest.raises(nx.ArgumentError, match=r'hooks\["a"\]: must be callable; got a int'):
+    with pytest.raises(nx.ArgumentError, match=r'hooks\["a"\]: must be callable; got an int'):
         nx.jit(lambda x: x, hooks={"a": 3})(1.0)
 
 

@@ -17,7 +17,7 @@ use nxla_runtime::{RawTensor, TensorType};
 
 use crate::dlpack::{self, BorrowedMemory, Buffer, Capsule, Exported};
 use crate::dtype::DTypeArg;
-use crate::errors::{argument_error, dtype_error};
+use crate::errors::{argument_error, dtype_error, kind_of};
 use crate::exchange;
 use crate::shutdown;
 
@@ -210,9 +210,9 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
 }
 
 fn unreadable(value: &Bound<'_, PyAny>) -> PyErr {
-    match value.get_type().name() {
+    match kind_of(value) {
         Ok(kind) => {
-            argument_error("tensor", format!("value: must have readable memory; got a {kind}"))
+            argument_error("tensor", format!("value: must have readable memory; got {kind}"))
         }
         Err(error) => error,
     }

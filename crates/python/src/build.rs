@@ -21,7 +21,7 @@ use pyo3::types::PyTuple;
 use crate::apply::{Ids, capture};
 use crate::containers::{PyTree, Tree};
 use crate::dtype::DTypeArg;
-use crate::errors::{OrRaise, argument_error, number_error, trace_error};
+use crate::errors::{OrRaise, argument_error, kind_of, number_error, trace_error};
 use crate::expected::Expected;
 use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
@@ -251,8 +251,8 @@ fn expr_constant(
     let py = value.py();
     let trace = current_trace(py, "constant")?;
     let Some(number) = number_of(value)? else {
-        let kind = value.get_type().name()?;
-        return Err(argument_error("constant", format!("value: must be a number; got a {kind}")));
+        let kind = kind_of(value)?;
+        return Err(argument_error("constant", format!("value: must be a number; got {kind}")));
     };
     let refused = |error| number_error("constant", error);
     let scalar = number.to_scalar().map_err(refused)?;

@@ -4,7 +4,7 @@ use nxla_runtime::{Device, RawTensor, Trace, default_options, has_default_option
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{OrRaise, argument_error, kind_of, trace_error};
 use crate::interrupt::wait_interruptible;
 use crate::options::announce_plugin;
 use crate::tensor::PyTensor;
@@ -107,8 +107,8 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
         return Ok(device.get().0.clone());
     }
     let Ok(name) = value.cast::<PyString>() else {
-        let kind = value.get_type().name()?;
-        let why = format!("must be a device or the name of a device; got a {kind}");
+        let kind = kind_of(value)?;
+        let why = format!("must be a device or the name of a device; got {kind}");
         return Err(argument_error("device", why));
     };
     let (py, name) = (value.py(), name.to_cow()?);

@@ -225,9 +225,21 @@ pub(crate) fn number_error(function: &str, error: NumberError) -> PyErr {
 pub(crate) fn check_callable(subject: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if value.is_callable() {
         return Ok(());
+/// A noun with "a" or "an". Names such as "uint8" start with the sound of a consonant.
+fn with_article(noun: &str) -> String {
+    let article =
+        if noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}
+
+/// The name of the type of a value with its article, for error messages.
+pub(crate) fn kind_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(with_article(&value.get_type().name()?.to_cow()?))
+}
+
     }
-    let kind = value.get_type().name()?;
-    Err(argument_error(subject, format!("must be callable; got a {kind}")))
+    let kind = kind_of(value)?;
+    Err(argument_error(subject, format!("must be callable; got {kind}")))
 }
 
 /// An exception of a class.

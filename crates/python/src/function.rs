@@ -25,7 +25,7 @@ use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
 use crate::dtype::PyDType;
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, kind_of};
 use crate::expected::{Expected, names_of};
 use crate::expr::PyExpr;
 use crate::hooks::give_to;
@@ -669,9 +669,9 @@ pub(crate) fn outputs(
         None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
         None if path() != "result" && is_constant_part(item)? => Ok(false),
         None => {
-            let kind = item.get_type().name()?;
+            let kind = kind_of(item)?;
             let why = format!(
-                "{}: must be a tensor, a number or a container of them; got a {kind}",
+                "{}: must be a tensor, a number or a container of them; got {kind}",
                 path()
             );
             Err(argument_error(function, why))

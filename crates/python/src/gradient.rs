@@ -4,7 +4,7 @@ use nxla_runtime::{Differentiated, Trace, values_and_gradients};
 use pyo3::prelude::*;
 
 use crate::derivative::{Values, leaves, wrap};
-use crate::errors::{OrRaise, argument_error, trace_error, user_error};
+use crate::errors::{OrRaise, argument_error, kind_of, trace_error, user_error};
 use crate::function::output;
 use crate::source;
 
@@ -25,8 +25,8 @@ fn values_and_grads(
         let (value, results): (Bound<'_, PyAny>, Vec<Bound<'_, PyAny>>) =
             function.call1((wrap(py, tracers)?,))?.extract()?;
         let Some(value) = output(&trace, &value)? else {
-            let kind = value.get_type().name()?;
-            let why = format!("function: must return a tensor to differentiate; got a {kind}");
+            let kind = kind_of(&value)?;
+            let why = format!("function: must return a tensor to differentiate; got {kind}");
             return Err(argument_error("grad", why));
         };
         let results = leaves(&trace, "grad", results)?;

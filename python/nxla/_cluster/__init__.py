@@ -17,6 +17,7 @@ from nxla._cluster.executors import StageExecutor, SubmitExecutor, ThreadExecuto
 from nxla._cluster.plan import inputs_of, plan_of
 from nxla._cluster.processes import ProcessExecutor
 from nxla._cluster.ray import RayExecutor, is_ray
+from nxla._values import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def executor_of(
     if not callable(getattr(executor, "submit", None)):
         raise _core.ArgumentError(
             "stages: executor: must have the method submit of concurrent.futures, or be a "
-            f"distributed.Client or the module ray; got a {type(executor).__name__}"
+            f"distributed.Client or the module ray; got {kind_of(executor)}"
         )
     return SubmitExecutor(executor, options)
 

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 
 from nxla import _core, _hints
 from nxla._cluster.worker import run_stage
+from nxla._values import count_text, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,12 +131,13 @@ class StageExecutor:
         for value in found:
             if not isinstance(value, _core.Tensor):
                 raise _core.ArgumentError(
-                    f"stages: executor: must return the tensors of {task.label}; got a "
-                    f"{type(value).__name__}"
+                    f"stages: executor: must return the tensors of {task.label}; got "
+                    f"{kind_of(value)}"
                 )
         if len(found) != len(task.results):
             raise _core.ArgumentError(
-                f"stages: {task.label}: must return {len(task.results)} results; got {len(found)}"
+                f"stages: {task.label}: must return {count_text(len(task.results), 'result')}; "
+                f"got {len(found)}"
             )
         for position, (tensor, expected) in enumerate(zip(found, task.results, strict=True)):
             given = (tensor.shape, tensor.dtype)

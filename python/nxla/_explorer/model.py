@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 from nxla import _core
+from nxla._values import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _describe_type(shape: Sequence[int], dtype: DType) -> tuple[str, int]:
 def _type_of(node: Node) -> tuple[str, int]:
     """Return the type of a node in the printed form, and the bytes of its value."""
     if node.dtype is None:
-        return f"{node.results} results", 0
+        return count_text(node.results, "result"), 0
     return _describe_type(node.shape, node.dtype)
 
 

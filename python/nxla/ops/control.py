@@ -13,6 +13,7 @@ from nxla._values import (
     as_tensor,
     as_tensors,
     keeps_structure,
+    kind_of,
     new_tensor,
     new_tensors,
     require_callable,
@@ -399,9 +400,7 @@ def hook(
     if name is None and function is None:
         raise ArgumentError("hook: name, function: at least one is required")
     if not isinstance(name, str | None):
-        raise ArgumentError(
-            f"hook: name: must be a string or a function; got a {type(name).__name__}"
-        )
+        raise ArgumentError(f"hook: name: must be a string or a function; got {kind_of(name)}")
     if function is not None:
         require_callable("hook", "function", function)
     if _core.is_tracing():
@@ -548,7 +547,7 @@ def print_value(
     """
     if function is not None and not callable(function):
         raise ArgumentError(
-            f"print_value: function: must be a function; got a {type(function).__name__}; pass a "
+            f"print_value: function: must be a function; got {kind_of(function)}; pass a "
             "prefix as label="
         )
     prefix = "" if label is None else f"{label}: "
@@ -626,7 +625,7 @@ def annotate(value: Any, note: str, /) -> Any:
 def _attach_note(op: str, argument: str, value: Any, note: str) -> Any:
     """Attach a note on behalf of a public function, whose argument it is."""
     if not isinstance(note, str):
-        raise ArgumentError(f"{op}: {argument}: must be a string; got a {type(note).__name__}")
+        raise ArgumentError(f"{op}: {argument}: must be a string; got {kind_of(note)}")
     return _core.annotate(value, note) if _core.is_tracing() else new_tensors(value)
 
 

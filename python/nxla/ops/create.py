@@ -14,6 +14,7 @@ from nxla._values import (
     as_tensors,
     call_as,
     is_inexact,
+    kind_of,
 )
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on, placed_on
@@ -213,9 +214,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     [0, 1, 2]
     """
     if not hasattr(x, "__dlpack__"):
-        raise ArgumentError(
-            f"from_dlpack: x: must have the method __dlpack__; got a {type(x).__name__}"
-        )
+        raise ArgumentError(f"from_dlpack: x: must have the method __dlpack__; got {kind_of(x)}")
     return call_as("from_dlpack", asarray, x, device=device, copy=copy)
 
 

@@ -9,6 +9,7 @@ import warnings
 from nxla import _core, _hints, tree
 from nxla._files import path_of, raw_bytes
 from nxla._paths import Attribute, leaf_paths
+from nxla._values import kind_of
 from nxla.errors import ArgumentError, NxlaError
 from nxla.ops.bytes import (
     deserialize,
@@ -240,7 +241,7 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     """
     if not hasattr(metadata, "items") and metadata is not None:
         raise ArgumentError(
-            f"to_safetensors: metadata: must be a dict of strings; got a {type(metadata).__name__}"
+            f"to_safetensors: metadata: must be a dict of strings; got {kind_of(metadata)}"
         )
     strings = [] if metadata is None else list(metadata.items())
     if not all(_is_unicode(text) for pair in strings for text in pair):

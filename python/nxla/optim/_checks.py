@@ -8,7 +8,7 @@ from typing import Any
 from nxla import _core, tree
 from nxla._paths import format_path, leaf_paths
 from nxla._sample import Sample
-from nxla._values import as_tensor
+from nxla._values import as_tensor, kind_of, with_article
 from nxla.errors import ArgumentError, NxlaError, ShapeError
 
 TYPE_CHECKING = False
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def require_transformation(op: str, argument: str, value: object) -> None:
     """Raise an error for an object without the functions of a `GradientTransformation`."""
     if not (hasattr(value, "init") and hasattr(value, "update")):
-        kind = type(value).__name__
-        raise ArgumentError(f"{op}: {argument}: must be a GradientTransformation; got a {kind}")
+        kind = kind_of(value)
+        raise ArgumentError(f"{op}: {argument}: must be a GradientTransformation; got {kind}")
 
 
 def require_params(op: str, params: Any) -> None:
@@ -123,8 +123,8 @@ def check_state(function: str, kind: type[Any], state: Any) -> None:
     """
     if getattr(state, "_fields", None) != kind._fields:
         raise ArgumentError(
-            f"{function}: state: must be a {kind.__name__}, which init returns; got a "
-            f"{type(state).__name__}"
+            f"{function}: state: must be {with_article(kind.__name__)}, which init returns; got "
+            f"{kind_of(state)}"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_number, as_tensor, is_inexact, keeps_structure
+from nxla._values import as_number, as_tensor, is_inexact, keeps_structure, kind_of
 from nxla.errors import ArgumentError
 from nxla.ops.create import full_like
 from nxla.optim._checks import (
@@ -679,7 +679,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
         is_list = isinstance(state, tuple | list) and not hasattr(state, "_fields")
         if not is_list or len(state) != len(transforms):
-            found = len(state) if is_list else f"a {type(state).__name__}"
+            found = len(state) if is_list else kind_of(state)
             raise ArgumentError(
                 f"chain: state: must have one entry for each of {len(transforms)} "
                 f"transformations; got {found}; create it with init"

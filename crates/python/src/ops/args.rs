@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use crate::errors::{argument_error, conversion_error};
+use crate::errors::{argument_error, conversion_error, kind_of};
 use crate::expr::PyExpr;
 use crate::shutdown;
 use crate::value::{describe, is_sample};
@@ -236,10 +236,10 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     match value.extract() {
         Ok(Integer(size)) => Ok(vec![size]),
         Err(cause) if cause.is_instance_of::<PyTypeError>(value.py()) => {
-            let kind = value.get_type().name()?;
+            let kind = kind_of(value)?;
             Err(argument_error(
                 "shape",
-                format!("must be an int or a sequence of ints; got a {kind}"),
+                format!("must be an int or a sequence of ints; got {kind}"),
             ))
         }
         Err(cause) => Err(cause),

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use super::add_functions;
 use crate::apply::{apply, capture, one};
 use crate::containers::{PyTree, Tree, flatten};
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{OrRaise, argument_error, kind_of, trace_error};
 use crate::expr::PyExpr;
 use crate::function::output;
 use crate::hooks::{Arrange, PyCompute, PyHook};
@@ -112,8 +112,8 @@ fn values_of(
             }
             None if item.is_none() => Ok(false),
             None => {
-                let kind = item.get_type().name()?;
-                Err(argument_error(function, format!("{}: must be a tensor; got a {kind}", path())))
+                let kind = kind_of(item)?;
+                Err(argument_error(function, format!("{}: must be a tensor; got {kind}", path())))
             }
         }
     })?;

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use super::true_indices;
 use crate::apply::{apply, one, run_eagerly};
 use crate::arrays::array_type;
-use crate::errors::{argument_error, dtype_error, trace_error};
+use crate::errors::{argument_error, dtype_error, kind_of, trace_error};
 use crate::expr::PyExpr;
 use crate::nested::Nested;
 use crate::numbers::{fit_elements, refuse_complex};
@@ -438,11 +438,7 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
         Some(value) if is_tensor || is_list(item) => value,
         Some(value @ Value::Tensor(_)) => value,
         _ => {
-            let kind = if is_sample(item) {
-                describe(item)?
-            } else {
-                format!("a {}", item.get_type().name()?)
-            };
+            let kind = if is_sample(item) { describe(item)? } else { kind_of(item)? };
             let why = format!(
                 "must contain integers, slices, ..., None, and tensors of integers or booleans; got \
                  {kind}"

@@ -14,7 +14,7 @@ use super::args::{Axis, Count, pairs};
 use super::declare::{Argument, ArgumentContext, functions, plain_arguments};
 use super::reduce::{convert, sum_dtype, with_type_of};
 use crate::dtype::DTypeArg;
-use crate::errors::{OrRaise, argument_error, user_error};
+use crate::errors::{OrRaise, argument_error, kind_of, user_error};
 use crate::numbers;
 
 /// `"valid"`, `"same"`, or `(low, high)` for each axis.
@@ -64,9 +64,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
             Err(_) => {}
         }
         value.extract().map(PerAxis::Each).map_err(|cause: PyErr| {
-            match (cause.is_instance_of::<PyTypeError>(value.py()), value.get_type().name()) {
+            match (cause.is_instance_of::<PyTypeError>(value.py()), kind_of(&value)) {
                 (true, Ok(kind)) => PyTypeError::new_err(format!(
-                    "must be an int or a sequence of ints; got a {kind}"
+                    "must be an int or a sequence of ints; got {kind}"
                 )),
                 _ => cause,
             }
