@@ -140,6 +140,7 @@ def jvp(
         outputs, tangents = traced.function.jvp(directions)
         return traced.answer(outputs, traced.structure.unflatten(tangents))
 
+    both.__name__ = "jvp"  # For errors.
     given = positional.dynamic_arguments(primals), positional.dynamic_arguments(tangents)
     return _jit_like(both, spec)(*given)  # type: ignore[no-any-return]
 
@@ -566,6 +567,7 @@ def _linear(
     def apply(known: list[Any], leaves: list[Any]) -> list[Any]:
         return linear.apply(known, leaves)
 
+    apply.__name__ = derivative  # For errors.
     applied = _jit_like(apply, spec)
 
     def mapped(kind: str, given: Any, expected: TreeDef) -> list[Any]:

@@ -424,8 +424,19 @@ def test_operands_on_two_devices_raise(device, other_devices):
     for other in other_devices:
         y = nx.tensor([1.0, 2.0], device=other)
         both = f"operands: must be on one device; got {device} and {other}"
-        with pytest.raises(nx.ArgumentError, match=both):
-            x + y
+        for name, function in {
+            "add": nx.add,
+            "all_close": nx.all_close,
+            "concat": lambda x, y: nx.concat([x, y]),
+            "index": lambda x, y: x.at[0].set(y[0]),
+            "jvp": lambda x, y: nx.jvp(nx.sin, (x,), (y,)),
+            "where": lambda x, y: nx.where(x > 0, x, y),
+        }.items():
+            with pytest.raises(nx.ArgumentError, match=f"^{name}: {both}"):
+                function(x, y)
+        stages = nx.graph.split(nx.debug_expr(nx.add)(x, x), nx.graph.Policy.every_ops(1))
+        with pytest.raises(nx.ArgumentError, match=f"^run: {both}"):
+            nx.graph.run(stages, x, y)
         with pytest.raises(nx.ArgumentError, match=both):
             nx.jit(lambda x, y: x + y)(x, y)
         with pytest.raises(nx.ArgumentError, match=both):

@@ -175,7 +175,7 @@ fn run<O: Operand>(
 ) -> Result<Vec<nxla_runtime::RawTensor>> {
     refuse_traced(function, operands)?;
     let operation = EagerOp::new(operands, Source::default, build);
-    operation.map_err(|error| error.in_function(function))?.run(None)
+    operation.map_err(|error| error.in_function(function))?.run(|| function, None)
 }
 
 /// Runs one op of the table. An error has the line of the caller.
@@ -183,7 +183,7 @@ fn run<O: Operand>(
 pub(crate) fn run_op_eagerly<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
     let run = || {
         refuse_traced(op.name(), operands)?;
-        EagerOp::of(op, operands, Source::default)?.run(None)
+        EagerOp::of(op, operands, Source::default)?.run(|| op.name(), None)
     };
     let location = Location::caller();
     let mut results = run().map_err(|error| error.at_location(location))?;

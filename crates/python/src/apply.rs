@@ -18,7 +18,7 @@ use crate::debug;
 use crate::errors::OrRaise;
 use crate::expr::PyExpr;
 use crate::interrupt::interruptible;
-use crate::names::op_name;
+use crate::names::{op_name, public_name};
 use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
@@ -63,7 +63,10 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
             // The error names the op.
             build_in_trace(py, &trace, operands, &mut build, std::convert::identity)
         }
-        None => run(py, &EagerOp::of(op, operands, source::here).or_raise()?),
+        None => {
+            let operation = EagerOp::of(op, operands, source::here).or_raise()?;
+            run(py, || public_name(op.name()), &operation)
+        }
     }?;
     Ok(results.pop().expect("an op returns one result"))
 }
@@ -135,7 +138,7 @@ pub(crate) fn run_eagerly(
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let operation = EagerOp::new(operands, source::here, build)
         .map_err(|error| error.in_function(op_name(function)));
-    run(py, &operation.or_raise()?)
+    run(py, || function, &operation.or_raise()?)
 }
 
 /// The data in another dtype, on its device.
@@ -146,13 +149,20 @@ pub(crate) fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResu
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
-fn run(py: Python<'_>, operation: &EagerOp) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
+/// Runs an operation; `function` returns the name for errors.
+fn run<'n>(
+    py: Python<'_>,
+    function: impl Fn() -> &'n str + Sync,
+    operation: &EagerOp,
+) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let results = interruptible(py, |interrupt| {
-        operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
+        operation
+            .run(&function, Some(interrupt))
+            .map_err(|error| error.at_line(source::line_at_present))
     })?;
     if debug::is_on() {
         let (program, inputs) = (operation.program(), operation.inputs());
-        debug::check_results(py, "operation", program, &inputs, &results)?;
+        debug::check_results(py, function(), program, &inputs, &results)?;
     }
     results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
 }

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::apply::{Build, Ids, build_entries, common_dtype, number_scalar, number_tensor};
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::{Entry, ResultVectors, TracedFunction};
 use crate::operand::{Operand, View};
 use crate::options::{Options, default_options, graph_options, has_default_options};
@@ -101,8 +101,21 @@ impl EagerOp {
     ///
     /// # Errors
     /// Returns errors of the compilation or the run and an error if `interrupt`
-    /// returns `true`.
-    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<RawTensor>> {
+    /// returns `true`. An error about the operands contains the name that
+    /// `function` returns.
+    pub fn run<'n>(
+        &self,
+        function: impl FnOnce() -> &'n str,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<RawTensor>> {
+        self.run_unnamed(interrupt).map_err(|error| match error {
+            // The program knows only the op that returns its result.
+            Error::Arguments { why, .. } => Error::Arguments { function: function().into(), why },
+            error => error,
+        })
+    }
+
+    fn run_unnamed(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<RawTensor>> {
         let options = self.options.as_ref().unwrap_or(&NO_OPTIONS);
         let entry = match self.operation.entry.get() {
             Some(entry) => entry,
@@ -283,7 +296,7 @@ mod tests {
             let applied =
                 EagerOp::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);
             let applied = applied.unwrap();
-            (applied.program().clone(), applied.run(None).unwrap()[0].to_host().unwrap())
+            (applied.program().clone(), applied.run(|| "test", None).unwrap()[0].to_host().unwrap())
         };
         let single = || RawTensor::new(vec![1.5_f32, -2.0], [2]).unwrap();
         let one = || Value::Number(Number::Float(1.0));

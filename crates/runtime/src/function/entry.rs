@@ -397,7 +397,7 @@ impl<R> Entry<R> {
         if self.runs_on_device_of(arguments) {
             return Ok(self.executable.clone());
         }
-        let device = common_device("call", inputs.iter().copied())?;
+        let device = common_device(&self.name, inputs.iter().copied())?;
         let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, executable)) = &*lock()
             && *known == device

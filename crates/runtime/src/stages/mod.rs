@@ -152,7 +152,7 @@ impl StageRunner {
         executor: Option<&dyn StageExecutor>,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<RawTensor>> {
-        let device = self.options.common_device("stages", &inputs)?;
+        let device = self.options.common_device("run", &inputs)?;
         let target = self.options.target(device.as_ref())?;
         let listening = self.calls_functions();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
@@ -188,7 +188,8 @@ impl StageRunner {
         repeat: usize,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Duration>> {
-        let target = self.options.target(self.options.common_device("stages", inputs)?.as_ref())?;
+        let target =
+            self.options.target(self.options.common_device("measure", inputs)?.as_ref())?;
         let mut best = vec![Duration::MAX; self.graph.stages().len()];
         let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec())?;
         while let Some(task) = schedule.next_ready() {

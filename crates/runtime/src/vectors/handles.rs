@@ -166,7 +166,7 @@ impl RawTensor {
                 RawTensor::Host(host.reshape(full.shape)?.with_names(full.names)?)
             }
             data => {
-                let built = compute(std::slice::from_ref(data), |graph, ids| {
+                let built = compute("vectorize", std::slice::from_ref(data), |graph, ids| {
                     Ok(vec![(plan.build(graph, ids[0])?, VectorAxes::NONE)])
                 });
                 built?.remove(0)
@@ -181,7 +181,7 @@ impl RawTensor {
         align_ranks: bool,
         repeat: bool,
     ) -> Result<Vec<RawTensor>> {
-        compute(tensors, |graph, ids| {
+        compute(function, tensors, |graph, ids| {
             let vectors = tensors.iter().map(|tensor| tensor.vectors().clone());
             let operands: Vec<Vectorized> = ids.iter().copied().zip(vectors).collect();
             align_vectors(graph, function, &operands, align_ranks, repeat)
@@ -191,6 +191,7 @@ impl RawTensor {
 
 /// Computes with data, whose vectorized axes are ordinary ones, where it is.
 fn compute(
+    function: &str,
     tensors: &[RawTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<Vectorized>>,
 ) -> Result<Vec<RawTensor>> {
@@ -205,6 +206,6 @@ fn compute(
             Ok(ids)
         }),
     )?;
-    let results = operation.run(None)?.into_iter().zip(vectors);
+    let results = operation.run(|| function, None)?.into_iter().zip(vectors);
     Ok(results.map(|(data, own)| data.with_vectors(own)).collect())
 }

@@ -44,6 +44,8 @@ pub(crate) fn mesh_devices(count: usize) -> Result<Vec<Device>> {
 
 /// A program, divided over a mesh and compiled.
 pub struct Divided {
+    /// The name of the function, for errors.
+    function: String,
     mesh: Mesh,
     text: String,
     executable: pjrt::LoadedExecutable,
@@ -80,8 +82,9 @@ impl Divided {
         outputs: Option<&[Sharding]>,
     ) -> Result<Self> {
         settings::check(&options.settings)?;
-        let parts = parts_of(mesh, program.inputs().iter(), inputs)?;
-        let wanted = outputs.map(|outputs| parts_of(mesh, program.output_types(), outputs));
+        let parts = parts_of(function, mesh, program.inputs().iter(), inputs)?;
+        let wanted =
+            outputs.map(|outputs| parts_of(function, mesh, program.output_types(), outputs));
         let wanted = wanted.transpose()?;
         let inputs = layouts(inputs);
         let outputs = outputs.map(layouts);
@@ -117,7 +120,8 @@ impl Divided {
             None => vec![None; names.len()],
         };
         let (mesh, text, used_inputs) = (mesh.clone(), module.text, module.used_inputs);
-        Ok(Self { mesh, text, executable, used_inputs, parts, names, empty })
+        let function = function.to_owned();
+        Ok(Self { function, mesh, text, executable, used_inputs, parts, names, empty })
     }
 
     /// The text that was compiled, before XLA has divided it.
@@ -149,9 +153,10 @@ impl Divided {
         let (client, devices) = self.mesh.client_and_devices();
         if parts.len() != devices.len() {
             let (found, expected) = (parts.len(), devices.len());
-            return Err(wrong(format!(
-                "parts: must be {expected}, one for each device of the mesh; got {found}"
-            )));
+            return Err(wrong(
+                &self.function,
+                format!("parts: must be {expected}, one for each device of the mesh; got {found}"),
+            ));
         }
         let mut lists: Vec<Vec<Buffer>> = Vec::with_capacity(parts.len());
         for (list, &device) in parts.iter().zip(devices) {
@@ -186,17 +191,21 @@ impl Divided {
     ) -> Result<Vec<Buffer>> {
         if list.len() != self.parts.len() {
             let (found, expected) = (list.len(), self.parts.len());
-            return Err(wrong(format!(
-                "parts: must be {expected} for each device, one for each input; got {found}"
-            )));
+            return Err(wrong(
+                &self.function,
+                format!(
+                    "parts: must be {expected} for each device, one for each input; got {found}"
+                ),
+            ));
         }
         let upload = |&input: &usize| {
             let (part, expected) = (list[input].data(), &self.parts[input]);
             if part.dtype() != expected.dtype || *part.shape() != expected.shape {
                 let found = part.ty();
-                return Err(wrong(format!(
-                    "part of input {input}: must be {expected}; got {found}"
-                )));
+                return Err(wrong(
+                    &self.function,
+                    format!("part of input {input}: must be {expected}; got {found}"),
+                ));
             }
             match part.buffer() {
                 Some(buffer) if buffer.client() == client && buffer.device().index() == device => {
@@ -220,12 +229,13 @@ fn explain_host_call(function: &str, error: LowerError) -> Error {
     Error::Arguments { function: function.into(), why }
 }
 
-fn wrong(why: String) -> Error {
-    Error::Arguments { function: "program on a mesh".into(), why }
+fn wrong(function: &str, why: String) -> Error {
+    Error::Arguments { function: function.into(), why }
 }
 
 /// The types of a device's parts of tensors.
 fn parts_of<'a>(
+    function: &str,
     mesh: &Mesh,
     types: impl Iterator<Item = &'a TensorType>,
     shardings: &[Sharding],
@@ -233,12 +243,13 @@ fn parts_of<'a>(
     let types: Vec<&TensorType> = types.collect();
     if types.len() != shardings.len() {
         let (found, expected) = (shardings.len(), types.len());
-        return Err(wrong(format!(
-            "shardings: must be {expected}, one for each tensor; got {found}"
-        )));
+        return Err(wrong(
+            function,
+            format!("shardings: must be {expected}, one for each tensor; got {found}"),
+        ));
     }
     if let Some(other) = shardings.iter().find(|sharding| sharding.mesh() != mesh) {
-        return Err(wrong(format!("shardings: must use the mesh {mesh}; got {other:?}")));
+        return Err(wrong(function, format!("shardings: must use the mesh {mesh}; got {other:?}")));
     }
     let part = |(ty, sharding): (&TensorType, &Sharding)| {
         Ok(TensorType { shape: sharding.part(&ty.shape)?, ..ty.clone() })
