@@ -124,8 +124,12 @@ class OnnxFunction:
         ArgumentError
             If an input or weight is missing or unknown, or a node has no counterpart for these
             inputs.
+        ShapeError
+            If an input or weight does not have the declared shape.
+        DTypeError
+            If an input or weight does not have the declared dtype.
         FormatError
-            If an input or weight does not have the declared type, or a node cannot be built for it.
+            If a node cannot be built for the inputs.
         """
         initializers: dict[str, Any] = dict(self._initializers)
         if self._takes_weights:

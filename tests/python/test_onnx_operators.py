@@ -492,7 +492,7 @@ def test_axes_with_equal_names_must_have_equal_sizes() -> None:
     inputs = [value("a", ["n"]), value("b", ["n"])]
     function = nx.from_onnx(model(graph(nodes, inputs, [value("c", None)])))
     assert function(nx.ones(3), nx.ones(3)).tolist() == [2.0, 2.0, 2.0]
-    with pytest.raises(nx.FormatError, match='"b": axis n must have the size 3; got f32\\[1\\]'):
+    with pytest.raises(nx.ShapeError, match='"b": axis n must have the size 3; got f32\\[1\\]'):
         function(nx.ones(3), nx.ones(1))
 
 

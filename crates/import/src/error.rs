@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nxla_expr::Difference;
+
 /// The position of an element of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -57,6 +59,15 @@ pub enum ImportErrorKind {
         /// The requirement, and the actual value.
         why: String,
     },
+    /// An argument of an imported function does not have the declared type.
+    Argument {
+        /// The name of the input.
+        name: String,
+        /// The property that differs.
+        difference: Difference,
+        /// The requirement, and the actual value.
+        why: String,
+    },
     /// All operations of the input that are not supported.
     Unsupported(Vec<Unsupported>),
     /// An operation has operands or attributes that the graph refuses.
@@ -87,6 +98,7 @@ impl fmt::Display for ImportError {
         match &self.kind {
             ImportErrorKind::Malformed { place, why } => write!(f, "{format}: {place}: {why}"),
             ImportErrorKind::Option { name, why } => write!(f, "{format}: {name}: {why}"),
+            ImportErrorKind::Argument { name, why, .. } => write!(f, "{format}: {name:?}: {why}"),
             ImportErrorKind::Build { op, place, error } => {
                 write!(f, "{format}: {place}: {op}: {error}")
             }

@@ -497,6 +497,7 @@ fn class_of_import(error: &ImportError) -> ErrorClass {
     match &error.kind {
         ImportErrorKind::Malformed { .. } => ErrorClass::Format,
         ImportErrorKind::Unsupported(_) | ImportErrorKind::Option { .. } => ErrorClass::Argument,
+        ImportErrorKind::Argument { difference, .. } => class_of_difference(*difference),
         ImportErrorKind::Build { error, .. } => class_of(&error.kind),
     }
 }
@@ -517,13 +518,17 @@ fn class_of_fault(fault: &Fault) -> ErrorClass {
     }
 }
 
+fn class_of_difference(difference: Difference) -> ErrorClass {
+    match difference {
+        Difference::DType => ErrorClass::DType,
+        Difference::Shape | Difference::Names => ErrorClass::Shape,
+    }
+}
+
 fn class_of(kind: &ErrorKind) -> ErrorClass {
     match kind {
         ErrorKind::DType { .. } => ErrorClass::DType,
-        ErrorKind::Misfit(misfit) => match misfit.difference {
-            Difference::DType => ErrorClass::DType,
-            Difference::Shape | Difference::Names => ErrorClass::Shape,
-        },
+        ErrorKind::Misfit(misfit) => class_of_difference(misfit.difference),
         ErrorKind::Trace(_) => ErrorClass::Trace,
         ErrorKind::Arity { .. } | ErrorKind::Invalid { .. } | ErrorKind::NotATensor { .. } => {
             ErrorClass::Argument

@@ -1,5 +1,7 @@
 //! Errors of ONNX import. Each message names its place: a byte of the file, a node, or a value.
 
+use nxla_expr::Difference;
+
 use super::proto::Node;
 use crate::error::{ImportError, ImportErrorKind, Place, Unsupported};
 
@@ -14,6 +16,12 @@ pub(super) fn at_byte(offset: usize, why: impl Into<String>) -> ImportError {
 /// Creates an error at a node, a value or a function.
 pub(super) fn at_name(name: &str, why: impl Into<String>) -> ImportError {
     let kind = ImportErrorKind::Malformed { place: Place::Named(name.into()), why: why.into() };
+    ImportError { format: FORMAT, kind }
+}
+
+/// Creates an error for an argument whose type is not the declared type of an input.
+pub(super) fn argument_error(name: &str, difference: Difference, why: String) -> ImportError {
+    let kind = ImportErrorKind::Argument { name: name.into(), difference, why };
     ImportError { format: FORMAT, kind }
 }
 
@@ -78,9 +86,9 @@ impl From<ImportError> for Fault {
         match error.kind {
             ImportErrorKind::Malformed { place, why } => Fault::Invalid(format!("{place}: {why}")),
             ImportErrorKind::Unsupported(list) => Fault::Inner(list),
-            ImportErrorKind::Build { .. } | ImportErrorKind::Option { .. } => {
-                Fault::Invalid(error.to_string())
-            }
+            ImportErrorKind::Build { .. }
+            | ImportErrorKind::Option { .. }
+            | ImportErrorKind::Argument { .. } => Fault::Invalid(error.to_string()),
         }
     }
 }

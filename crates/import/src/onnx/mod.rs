@@ -17,7 +17,7 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{Difference, ExprId, Graph, Program, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
 pub use constants::Evaluate;
@@ -26,7 +26,7 @@ pub use proto::Dim;
 pub use tensors::{External, NoExternal};
 
 use crate::error::ImportError;
-use error::{at_name, unsupported_operators};
+use error::{argument_error, at_name, unsupported_operators};
 use importer::Importer;
 
 /// The versions of the default operator set that import accepts.
@@ -52,18 +52,24 @@ impl ValueInfo {
         named: &mut BTreeMap<&'v str, usize>,
     ) -> Result<(), ImportError> {
         let dims = self.shape.as_deref();
-        let wrong = || at_name(&self.name, format!("input must be {self}; got {found}"));
-        if self.dtype != Some(found.dtype) || dims.is_some_and(|dims| dims.len() != found.rank()) {
-            return Err(wrong());
+        let refuse = |difference, why| Err(argument_error(&self.name, difference, why));
+        let expected = || format!("input must be {self}; got {found}");
+        if self.dtype != Some(found.dtype) {
+            return refuse(Difference::DType, expected());
+        }
+        if dims.is_some_and(|dims| dims.len() != found.rank()) {
+            return refuse(Difference::Shape, expected());
         }
         for (dim, &size) in dims.unwrap_or_default().iter().zip(found.shape.iter()) {
             match dim {
-                Dim::Size(fixed) if *fixed != size => return Err(wrong()),
+                Dim::Size(fixed) if *fixed != size => {
+                    return refuse(Difference::Shape, expected());
+                }
                 Dim::Named(name) => {
                     let known = *named.entry(name).or_insert(size);
                     if known != size {
                         let why = format!("axis {name} must have the size {known}; got {found}");
-                        return Err(at_name(&self.name, why));
+                        return refuse(Difference::Shape, why);
                     }
                 }
                 Dim::Size(_) | Dim::Any => {}
