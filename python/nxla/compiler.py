@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from nxla import _core, _hints
 from nxla._spec import make_function
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,6 +147,11 @@ class Compiler:
 def register_compiler(compiler: Compiler, /) -> str:
     """Register a compiler under its name; a compiler of the same name is replaced.
 
+    Parameters
+    ----------
+    compiler : Compiler
+        An object with a `name` and a method `compile`, or with the callbacks; see `Compiler`.
+
     Returns
     -------
     str
@@ -155,6 +162,19 @@ def register_compiler(compiler: Compiler, /) -> str:
     OptionError
         If the object has no name, or implements neither `compile` nor the callback ``__compile__``
         or ``__jit__``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> class Direct(nx.Compiler):
+    ...     name = "direct"
+    ...
+    ...     def compile(self, expression, options):
+    ...         return lambda inputs: expression.run(*inputs)
+    >>> nx.register_compiler(Direct())
+    'direct'
+    >>> nx.jit(lambda x: x + 1, compiler="direct")(1).item()
+    2
     """
     name = _core.register_compiler(compiler)
     _registered[name] = compiler
@@ -219,7 +239,19 @@ def callback(compiler: Any, name: str) -> Callable[..., Any] | None:
 
 
 def is_complete(compiler: Any) -> bool:
-    """Return whether an object implements the methods of a compiler."""
+    """Return whether an object implements the methods of a compiler.
+
+    Raises
+    ------
+    OptionError
+        If the object is a class whose method `compile` requires an instance.
+    """
+    if isinstance(compiler, type) and overrides(compiler, "compile") is not None:
+        from inspect import getattr_static
+
+        if isinstance(getattr_static(compiler, "compile"), FunctionType):
+            name = compiler.__name__
+            raise OptionError(f"compiler: must be an instance; got the class {name}; pass {name}()")
     own = any(overrides(compiler, method) is not None for method in ("compile", "jit"))
     return own or any(callback(compiler, name) is not None for name in ("__compile__", "__jit__"))
 

@@ -74,6 +74,28 @@ def test_a_compiler_needs_only_a_name_and_compile():
     assert len(nx.partitions_options(compiler=Least())) == 1
 
 
+def test_a_class_in_place_of_a_compiler_is_rejected():
+    class Counting(Adding):
+        name = "counting"
+
+    with pytest.raises(
+        nx.OptionError, match=r"^compiler: must be an instance; got the class Counting; pass Count"
+    ):
+        nx.jit(lambda x: x, compiler=Counting)
+
+
+def test_a_compiled_function_without_results_is_rejected():
+    class Empty(nx.Compiler):
+        name = "empty"
+
+        def compile(self, expression, options):
+            return lambda inputs: None
+
+    message = "^empty: compile: function must return a list of tensors; got a NoneType"
+    with pytest.raises(nx.ArgumentError, match=message):
+        nx.jit(lambda x: x + 1, compiler=Empty())(1)
+
+
 class Static:
     """A compiler that is equal to others with its number; all have the same hash."""
 

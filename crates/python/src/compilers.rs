@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::device::{PyDevice, device_from};
-use crate::errors::{OrRaise, argument_error, option_error, user_error};
+use crate::errors::{OrRaise, argument_error, kind_of, option_error, user_error};
 use crate::function::PyFunction;
 use crate::options::{add_settings, options_from, to_dict, unchecked_options};
 use crate::program::PyExpression;
@@ -165,7 +165,12 @@ impl Executable for PyExecutable {
                 .collect::<PyResult<_>>()?;
             let results = self.run.bind(py).call1((inputs,))?;
             let mut tensors = Vec::new();
-            for result in results.try_iter()? {
+            let Ok(items) = results.try_iter() else {
+                let kind = kind_of(&results)?;
+                let why = format!("compile: function must return a list of tensors; got {kind}");
+                return Err(argument_error(&self.name, why));
+            };
+            for result in items {
                 let result = result?;
                 let tensor = result.cast::<PyTensor>().map_err(|_| {
                     argument_error(&self.name, "compile: function must return tensors")
