@@ -3599,7 +3599,14 @@ def count_nonzero(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool 
     3
     """
 
-def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: int = 0) -> Tensor:
+def covariance(
+    x: TensorLike,
+    /,
+    mean: TensorLike | None = None,
+    *,
+    correction: int = 0,
+    ddof: int | None = None,
+) -> Tensor:
     """Return the covariance of columns.
 
     Parameters
@@ -3610,6 +3617,8 @@ def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: 
         One number for each column; computed by default.
     correction : int
         The correction: sums are divided by the number of rows minus this number.
+    ddof : int, optional
+        NumPy's name of `correction`.
 
     Returns
     -------

@@ -172,6 +172,9 @@ def test_statistics_accept_numpy_keywords(compiler):
         nans = nx.tensor([1.0, np.nan, 4.0])
         assert nx.nanvar(nans, ddof=1).item() == pytest.approx(4.5)
         assert nx.nanstd(nans, ddof=1).item() == pytest.approx(4.5**0.5)
+        rows = np.array([[1.0, 2.0], [3.0, 6.0], [2.0, 5.0]])
+        expected = np.cov(rows, rowvar=False, ddof=1)
+        np.testing.assert_allclose(nx.covariance(nx.tensor(rows), ddof=1).numpy(), expected)
     for function in (nx.var, nx.std, nx.nanvar, nx.nanstd):
         with pytest.raises(nx.ArgumentError, match="ddof: must not be passed together with"):
             function(nans, correction=1, ddof=1)

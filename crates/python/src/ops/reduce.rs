@@ -1,5 +1,6 @@
 //! Functions that reduce axes.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use nxla_runtime::DType;
@@ -69,9 +70,13 @@ pub(super) fn sum_dtype(graph: &Graph, x: ExprId) -> Option<DType> {
 }
 
 /// The correction of a variance, which NumPy and JAX call `ddof`.
-pub(super) fn correction_or_ddof(op: &str, correction: f64, ddof: Option<f64>) -> Result<f64> {
+pub(super) fn correction_or_ddof<T: Default + Display + PartialEq>(
+    op: &str,
+    correction: T,
+    ddof: Option<T>,
+) -> Result<T> {
     match ddof {
-        Some(ddof) if correction != 0.0 => Err(Error::Arguments {
+        Some(ddof) if correction != T::default() => Err(Error::Arguments {
             function: op.into(),
             why: format!("ddof: must not be passed together with correction; got {ddof}"),
         }),
@@ -352,6 +357,8 @@ functions! {
     ///     One number for each column; computed by default.
     /// correction : int
     ///     The correction: sums are divided by the number of rows minus this number.
+    /// ddof : int, optional
+    ///     NumPy's name of `correction`.
     ///
     /// Returns
     /// -------
@@ -368,8 +375,13 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.covariance([[1.0, 2.0], [3.0, 6.0]]).tolist()
     /// [[1.0, 2.0], [2.0, 4.0]]
-    fn covariance(x, /, mean: Option<Bound<'_, PyAny>> = None, *, correction: Integer = 0) |graph|
-        graph.covariance(x, mean, correction);
+    fn covariance(
+        x, /, mean: Option<Bound<'_, PyAny>> = None, *, correction: Integer = 0,
+        ddof: Option<Integer> = None
+    ) |graph| {
+        let correction = correction_or_ddof("covariance", correction, ddof)?;
+        graph.covariance(x, mean, correction)
+    };
 
     /// Return the median: the middle element, or the mean of two of them for an even number.
     ///
