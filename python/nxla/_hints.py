@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-#: The possible names of an argument here, by its name in another library.
+#: The possible names of an argument here, by its name in another library. The name of a function
+#: precedes arguments of this function alone.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "alpha": ("learning_rate",),
     "axes": ("axis",),
@@ -28,6 +29,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "beta1": ("b1",),
     "beta2": ("b2",),
     "betas": ("b1",),
+    "diff.order": ("n",),
     "dim": ("axis", "axes"),
     "dims": ("axes", "axis"),
     "eps": ("epsilon",),
@@ -48,10 +50,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 
 #: The way to do without an argument, by its name in another library. The name of a class precedes
-#: arguments of its methods.
+#: arguments of its methods, and the name of a function arguments of this function alone.
 INSTEAD: dict[str, str] = {
     "Place.mode": "an index out of range selects the nearest element; nx.indexed_put and "
     "nx.indexed_add drop updates out of range",
+    "direction": "descending=True sorts in descending order",
     "dtype": "convert the result with nx.astype",
     "holomorphic": "leave it out: a complex result has the derivative of a holomorphic function",
     "initial": "combine the result with the value",
@@ -59,6 +62,8 @@ INSTEAD: dict[str, str] = {
     "is_leaf": "the leaves are tensors, numbers and arrays",
     "order": "elements are in row-major order",
     "out": "tensors do not change: use the result",
+    "pad.constant_values": "the value precedes the widths, as in nx.pad(x, 3, [(1, 1)])",
+    "pad.mode": 'nx.pad_outer pads with elements, as in nx.pad_outer(x, "reflect", [(1, 1)])',
     "prevent_cse": "leave it out: what a checkpoint recomputes is not merged",
     "requires_grad": "nx.grad of a function differentiates it",
     "where": "select elements with nx.where before",
@@ -73,13 +78,15 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     message = f"{function.__name__}() got an unexpected keyword argument {keyword!r}"
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     names = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
-    for here in ARGUMENTS.get(keyword, ()):
+    specific = f"{function.__name__}.{keyword}"
+    for here in ARGUMENTS.get(specific) or ARGUMENTS.get(keyword, ()):
         if here in names:
             return f"{message}; in nxla it is {here}="
         if any(parameter.name == here for parameter in parameters):
             return f"{message}; in nxla it is {here}, which is passed by position"
     owner = function.__qualname__.rpartition(".")[0]
-    instead = INSTEAD.get(f"{owner}.{keyword}") or INSTEAD.get(keyword)
+    keys = (f"{owner}.{keyword}", specific, keyword)
+    instead = next((INSTEAD[key] for key in keys if key in INSTEAD), None)
     if instead is not None:
         return f"{message}; {instead}"
     similar = get_close_matches(keyword, names, n=1)

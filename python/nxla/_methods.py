@@ -392,6 +392,9 @@ class _MissingAttributeError(AttributeError):
         return AttributeError, (str(self),)
 
 
+_MissingAttributeError.__name__ = "AttributeError"
+
+
 class _NoDataError(TraceError, AttributeError):
     """The error for an attribute of tensors that traced values do not have."""
 
@@ -400,6 +403,9 @@ class _NoDataError(TraceError, AttributeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TraceError, self.args
+
+
+_NoDataError.__name__ = "TraceError"
 
 
 def missing_attribute(x: Tensor | _core.Expr, name: str) -> Any:

@@ -48,6 +48,10 @@ KEY = nx.random.key(0)
         (lambda: nx.special.logit(X, out=X), "tensors do not change"),
         (lambda: nx.special.gammainc(X, X, out=X), "tensors do not change"),
         (lambda: nx.special.zeta(X, out=X), "tensors do not change"),
+        (lambda: nx.diff(X, order=2), "in nxla it is n="),
+        (lambda: nx.sort(X, direction="desc"), "descending=True sorts in descending order"),
+        (lambda: nx.pad(X, [(1, 1)] * 2, constant_values=3), "the value precedes the widths"),
+        (lambda: nx.pad(X, [(1, 1)] * 2, mode="reflect"), "nx.pad_outer pads with elements"),
         (lambda: nx.sum(X, axs=0), "did you mean axis="),
         (lambda: nx.scan(lambda c, x: (c, c), 0, lengths=3), "did you mean length="),
         (lambda: nx.tree.map(len, [X], is_leaf=len), "leaves are tensors, numbers and arrays"),
@@ -90,6 +94,12 @@ def test_hints_name_existing_arguments():
 def test_positional_arguments_are_listed(call, arguments):
     with pytest.raises(TypeError, match=f"; its arguments, by position, are {arguments}$"):
         call()
+
+
+def test_missing_attributes_raise_attribute_errors():
+    with pytest.raises(AttributeError) as caught:
+        X.strange()
+    assert (caught.type.__name__, caught.type.__qualname__) == ("AttributeError",) * 2
 
 
 def test_functions_with_hints_keep_identity_and_metadata():

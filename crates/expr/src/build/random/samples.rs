@@ -302,7 +302,9 @@ impl Graph {
         self.check_key(key)?;
         let Choice { samples, axis, replace } = choice;
         if self.shape(x).rank() == 0 {
-            return Err(self.invalid(op, "x", "must have at least one axis; got a scalar"));
+            let why = "must have at least one axis; got a scalar; to choose from range(n), pass the \
+                       integers themselves";
+            return Err(self.invalid(op, "x", why));
         }
         let (x, axis) = match axis {
             Some(axis) => (x, axis),
