@@ -90,7 +90,7 @@ def from_stablehlo(
 
     def call(flat: list[Any]) -> Sequence[Any]:
         run = functools.partial(_core.expr_call, expression)
-        return _call(expression.inputs, flat, names, run)
+        return _call(imported.__name__, expression.inputs, flat, names, run)
 
     def imported(*args: Any, **kwargs: Any) -> Any:
         given, rest = _weights_first(imported.__name__, args, len(values), weights)
@@ -207,7 +207,8 @@ def from_jax(
             raise ArgumentError(
                 f"{imported.__name__}: arguments: must have the structure {structure}; got {found}"
             )
-        results = _call(model.expression.inputs, [*flat, *given], names, model.call)
+        inputs = model.expression.inputs
+        results = _call(imported.__name__, inputs, [*flat, *given], names, model.call)
         return jax.tree_util.tree_unflatten(result_structure, results)
 
     imported.__name__ = name_of(function)
@@ -275,6 +276,7 @@ def _weights_first(
 
 
 def _call(
+    op: str,
     types: list[tuple[tuple[int, ...], DType]],
     values: list[Any],
     names: list[str],
@@ -289,7 +291,7 @@ def _call(
         if tuple(tensor.shape) != tuple(shape) or tensor.dtype != dtype:
             name = names[at] if at < len(names) else f"weight {at - len(names)}"
             raise ArgumentError(
-                f"imported function: {name}: must be {dtype.name}{list(shape)}; "
+                f"{op}: {name}: must be {dtype.name}{list(shape)}; "
                 f"got {tensor.dtype.name}{list(tensor.shape)}"
             )
         converted.append(tensor)

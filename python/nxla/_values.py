@@ -149,7 +149,7 @@ def call_as(name: str, function: Callable[..., R], *operands: Any, **arguments: 
     """Call a compiled function on behalf of another public function, which errors name."""
     try:
         return function(*operands, **arguments)
-    except _core.NxlaError as error:
+    except (_core.NxlaError, TypeError) as error:
         own, message = f"{function.__name__}: ", str(error)
         if not message.startswith(own):
             raise

@@ -1,5 +1,6 @@
 """A wrong argument raises an error that names the function and the argument."""
 
+import functools
 import math
 import re
 
@@ -295,6 +296,38 @@ def _on_mesh(function):
 #: Calls with a wrong argument, with the error that names the function and the argument.
 INVALID_CALLS = {
     "empty: shape: must be one argument, as in nx.empty((2, 3))": lambda: nx.empty(2, 3),
+    "dot: x1_batch: must have as many axes as [] of the other operand; got [0]": lambda: nx.dot(
+        _MATRIX, _MATRIX, x1_batch=[0]
+    ),
+    "dot: x1_contract: must have as many axes as [] of the other operand; got [0]": lambda: nx.dot(
+        _MATRIX, _MATRIX, x1_contract=[0], x2_contract=[]
+    ),
+    "norm: ord: must be 1, -1, 2 or -2 for matrices; got 7": lambda: nx.linalg.norm(_MATRIX, 7),
+    "norm: axis: must be one or two; got 3": lambda: nx.linalg.norm(nx.ones((2, 2, 2)), 1),
+    "solve: x1: expected square matrices": lambda: nx.linalg.solve(nx.ones((2, 3)), nx.ones(2)),
+    "solve: x2: expected vectors or matrices": lambda: nx.linalg.solve(nx.eye(2), nx.ones(3)),
+    "matmul: x1: expected at least one axis": lambda: nx.matmul(1.0, nx.ones(3)),
+    "top_k: x: last axis must not be empty; got f32[3][0]": lambda: nx.top_k(nx.ones((3, 0)), 1),
+    "split: at: must be an integer or a float; got [2, 4]": lambda: nx.split(nx.ones(6), at=[2, 4]),
+    "orthogonal: axis: must be an axis of shape (2, 2); got 4": lambda: (
+        nx.nn.initializers.orthogonal(axis=4)(nx.random.key(0), (2, 2))
+    ),
+    'tensor: names: must be distinct; got "a" twice': lambda: nx.tensor([[1]], names=["a", "a"]),
+    "tensor: names: expected 1 entry for s32[1]; got 2": lambda: nx.tensor([1], names=["a", "b"]),
+    "tensor: value: a tensor must have at most 64 axes; got 65": lambda: nx.tensor(
+        functools.reduce(lambda inner, _: [inner], range(65), 1)
+    ),
+    "from_binary: bytes: must be elements of dtype u4": lambda: nx.from_binary(b"\x21", "u4"),
+    "client: must be one of host, ": lambda: nx.jit(nx.sin, client="q"),
+    "stream: chunk: must be a tensor; got None": lambda: nx.stream(
+        lambda chunk, state: (chunk, state), nx.ones(3), nx.ones(3)
+    ).send(None),
+    "while_loop: condition: must be a boolean or a number; got a NoneType": lambda: nx.while_loop(
+        lambda _: None, lambda state: state, 1
+    ),
+    "while_loop: the number of iterations must be known": lambda: nx.grad(
+        lambda x: nx.while_loop(lambda y: y < 10.0, lambda y: y * 2, x, gradient="store")
+    )(1.0),
     "can_cast: to: must be a NumPy name": lambda: nx.can_cast("f32", "zz"),
     "can_cast: from_: must be a NumPy name": lambda: nx.can_cast("zz", "f32"),
     "finfo: type: must be a NumPy name": lambda: nx.finfo("zz"),
@@ -313,7 +346,7 @@ INVALID_CALLS = {
     "adam: state: must have one entry": lambda: nx.optim.adam(0.1).update(nx.ones(2), None),
     "adam: b1: must be at least 0": lambda: nx.optim.adam(0.1, b1=2.0),
     "sgd: momentum: must be at least 0": lambda: nx.optim.sgd(0.1, momentum=2.0),
-    "clip: operand: expected a real dtype": lambda: nx.optim.sgd(
+    "clip: x: expected a real dtype": lambda: nx.optim.sgd(
         lambda count: nx.clip(count * 1j, 0, 1)
     ).update(nx.ones(2), nx.optim.sgd(lambda count: count).init(nx.ones(2))),
     "rmsprop: momentum: must be at least 0": lambda: nx.optim.rmsprop(0.1, momentum=2.0),
@@ -420,7 +453,7 @@ INVALID_CALLS = {
     "initializers: shape: must be an integer or several; got None": lambda: (
         nx.nn.initializers.he_normal()(nx.random.key(0), None)
     ),
-    "initializers: shape: inputs and outputs need at least two axes; got (3,)": lambda: (
+    "orthogonal: shape: inputs and outputs need at least two axes; got (3,)": lambda: (
         nx.nn.initializers.orthogonal()(nx.random.key(0), 3)
     ),
     "initializers: in_axis: must be an integer; got 'a'": lambda: nx.nn.initializers.he_normal(
@@ -523,6 +556,35 @@ def test_errors_name_the_function_and_the_argument(message):
 
 
 @pytest.mark.parametrize("traced", [False, True])
+def test_errors_of_conditionals_name_the_predicate(traced):
+    run = nx.jit if traced else lambda function: function
+    calls = {
+        "cond": lambda bad: nx.cond(bad, lambda: 1, lambda: 2),
+        "if_": lambda bad: nx.if_(bad, lambda: 1),
+    }
+    for name, call in calls.items():
+        for bad in ("a", None):
+            message = f"^{name}: pred: must be a boolean or a number; got a {type(bad).__name__}$"
+            with pytest.raises(nx.ArgumentError, match=message):
+                run(lambda call=call, bad=bad: call(bad))()
+        with pytest.raises(nx.ShapeError, match=f"^{name}: pred: .* a scalar"):
+            run(call)(nx.ones(3))
+
+
+def test_a_pullback_of_a_finished_trace_names_its_derivative():
+    pulls = []
+
+    def traced(x):
+        y, pull = nx.vjp(lambda z: z * z, x)
+        pulls.append(pull)
+        return y
+
+    nx.jit(traced)(nx.ones(3))
+    with pytest.raises(nx.TraceError, match=r"^vjp: .* of this or of another function"):
+        pulls[0](nx.ones(3))
+
+
+@pytest.mark.parametrize("traced", [False, True])
 def test_notes_must_be_strings(traced):
     run = nx.jit if traced else lambda function: function
     for function, argument in ((nx.annotate, "note"), (nx.graph.mark, "name")):
@@ -551,7 +613,16 @@ CONVERTED = {
     "linspace: num: must be an integer; got a NoneType": lambda: nx.linspace(0, 1, None),
     "linspace: name: must be a str; got an int": lambda: nx.linspace(0, 1, 3, name=3),
     "zeros: shape: must fit in 64 bits": lambda: nx.zeros(2**70),
-    "zeros: names: must be a sequence; got a str": lambda: nx.zeros(2, names="ab"),
+    "broadcast_to: shape: must fit in 64 bits; got (9223372036854775808,)": (
+        lambda: nx.broadcast_to(1.0, (2**63,))
+    ),
+    "rename: names: must be a sequence of strings and None; got [1, 2]": lambda: nx.rename(
+        _MATRIX, [1, 2]
+    ),
+    "tensor: names: must be a sequence of strings and None; got 3": lambda: nx.tensor([1], names=3),
+    "zeros: names: must be a sequence of strings and None; got 'ab'": lambda: nx.zeros(
+        2, names="ab"
+    ),
     "dropout: rate: must be a number; got a NoneType": lambda: nx.nn.dropout(
         nx.random.key(0), nx.ones(2), None
     ),
@@ -609,7 +680,9 @@ METHODS = {
         2
     ),
     "Lazy: template: must be of type Template; got 3": lambda: nx.Lazy(3, nx.sin),
-    "template: names: must be of type Names; got 3": lambda: nx.Template((2,), "f32", 3),
+    "template: names: must be a sequence of strings and None; got 3": lambda: nx.Template(
+        (2,), "f32", 3
+    ),
     "to_device: copy: must be of type bool; got 3": lambda: nx.ones(2).to_device("host", copy=3),
     "vmap: in_axes: must be in range for f32[2]; got 5": lambda: nx.vmap(nx.sin, 5)(nx.ones(2)),
     "vmap: in_axes: must be None for a value without axes; got 0 for f32 in argument 1": (

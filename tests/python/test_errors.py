@@ -229,7 +229,7 @@ def test_item_assignment_error_suggests_put_slice():
         ),
         (
             lambda: nx.linalg.det(nx.ones((2, 3))),
-            r"^det: operand: expected square matrices in the last two axes; got f32\[2\]\[3\]",
+            r"^det: x: expected square matrices in the last two axes; got f32\[2\]\[3\]",
         ),
         (
             lambda: nx.pad_outer([1, 2], 0, [(1, 1), (1, 1)]),

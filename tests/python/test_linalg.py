@@ -105,7 +105,7 @@ def test_vector_norms():
             found = nx.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True)
             close(found, np.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True))
     for order in ("fro", "nuc"):
-        with pytest.raises(nx.ArgumentError, match="norm: axes: must be two for the Frobenius"):
+        with pytest.raises(nx.ArgumentError, match="norm: axis: must be two for the Frobenius"):
             nx.linalg.norm(x, order, axis=1)
     named = nx.rename(nx.asarray(x), ("batch", "rows", "columns"))
     close(nx.linalg.vector_norm(named, axis="rows"), np.linalg.norm(x, axis=1))

@@ -101,7 +101,7 @@ def test_initializers_reject_invalid_arguments():
     for scale in (-1.0, math.nan):
         with pytest.raises(nx.ArgumentError, match="scale: must not be negative"):
             init.variance_scaling(scale, "fan_in", "normal")
-    with pytest.raises(nx.ArgumentError, match="out_axis: must be an axis of shape"):
+    with pytest.raises(nx.ArgumentError, match="orthogonal: axis: must be an axis of shape"):
         init.orthogonal(axis=2)(KEY, (2, 3))
 
 

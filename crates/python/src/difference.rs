@@ -85,7 +85,11 @@ impl<'a> Differences<'a> {
             let (left, right) = (found.leaf_count(), expected.leaf_count());
             cursors.0.by_ref().take(left).for_each(drop);
             cursors.1.by_ref().take(right).for_each(drop);
-            self.add(path, PyTree::text(found, py)?, PyTree::text(expected, py)?);
+            let text = |tree: &Tree| match tree {
+                Tree::Leaf => Ok("a tensor".into()),
+                tree => PyTree::text(tree, py),
+            };
+            self.add(path, text(found)?, text(expected)?);
             return Ok(());
         }
         let pairs = found.children().iter().zip(expected.children());

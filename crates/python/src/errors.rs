@@ -1,5 +1,6 @@
 //! Exceptions: one class for each kind of error.
 
+use nxla_runtime::gradient::GradError;
 use nxla_runtime::host::NumberError;
 use nxla_runtime::{Error, ErrorClass, StreamError};
 use pyo3::exceptions::{PyException, PyOverflowError, PyTimeoutError};
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::names::public_name;
+use crate::names::{argument_name, public_name};
 
 /// The base class, and one class for each [`ErrorClass`], with a second base class.
 struct Classes {
@@ -131,7 +132,10 @@ pub(crate) fn exception(error: Error) -> PyErr {
             Error::Number { .. } => return PyOverflowError::new_err(error.to_string()),
             Error::Expr(mut error) => {
                 error.op = public_name(&error.op).to_owned();
-                Error::Expr(error)
+                Error::Expr(error.rename_argument(|of, name| argument_name(py, of, name)))
+            }
+            Error::Grad(GradError::NotDifferentiable { op, why, line }) => {
+                GradError::NotDifferentiable { op: public_name(op), why, line }.into()
             }
             Error::Vectors { function, why } => {
                 Error::Vectors { function: public_name(&function).to_owned(), why }
@@ -221,10 +225,6 @@ pub(crate) fn number_error(function: &str, error: NumberError) -> PyErr {
     exception(Error::Number { function: function.into(), error: Box::new(error) })
 }
 
-/// Checks that an argument is callable. Errors start with `subject`, the function and the argument.
-pub(crate) fn check_callable(subject: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    if value.is_callable() {
-        return Ok(());
 /// A noun with "a" or "an". Names such as "uint8" start with the sound of a consonant.
 fn with_article(noun: &str) -> String {
     let article =
@@ -237,6 +237,10 @@ pub(crate) fn kind_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(with_article(&value.get_type().name()?.to_cow()?))
 }
 
+/// Checks that an argument is callable. Errors start with `subject`, the function and the argument.
+pub(crate) fn check_callable(subject: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if value.is_callable() {
+        return Ok(());
     }
     let kind = kind_of(value)?;
     Err(argument_error(subject, format!("must be callable; got {kind}")))

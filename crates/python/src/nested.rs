@@ -99,6 +99,9 @@ impl Nested {
 
     /// A tensor of the scalars; each scalar is rounded once.
     pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
+        Shape::from(&self.dims[..])
+            .check_limits()
+            .map_err(|error| argument_error("tensor", format!("value: {error}")))?;
         let tensor = match self.arrays.first() {
             Some(first) => self.join(first.dtype()).or_raise()?.cast(dtype),
             None => from_numbers(&self.numbers, dtype, &self.dims).or_raise()?,

@@ -1,8 +1,9 @@
 //! Conversion of keyword arguments of Python to options of the runtime.
 
 use nxla_runtime::{
-    CallMode, CompilerChoice, Conflict, Options, Progress, Setting, Settings, compiler_names,
-    default_options, global_default_options, set_default_options, set_global_default_options,
+    CallMode, CompilerChoice, Conflict, Device, Options, Progress, Setting, Settings,
+    compiler_names, default_options, global_default_options, set_default_options,
+    set_global_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
@@ -125,11 +126,21 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
         }
     };
     let device = match (name.as_str(), number) {
-        ("host", 0) => name,
+        ("host", 0) => name.clone(),
         _ => format!("{name}:{number}"),
     };
-    let device = device_from(PyString::new(client.py(), &device).as_any())?;
-    Ok(options.device(device))
+    let error = match device_from(PyString::new(client.py(), &device).as_any()) {
+        Ok(device) => return Ok(options.device(device)),
+        Err(error) => error,
+    };
+    // Without the list of devices, the error says why a plugin cannot be loaded.
+    let Ok(devices) = nxla_runtime::devices() else { return Err(error) };
+    let mut clients: Vec<String> = devices.iter().map(Device::client_name).collect();
+    clients.dedup();
+    if clients.contains(&name) {
+        return Err(error);
+    }
+    Err(refused(format!("must be one of {}; got {name:?}", clients.join(", "))))
 }
 
 /// Announces the plugin of XLA in the installed Python packages to the runtime, which uses the plugin

@@ -163,28 +163,27 @@ def truncated_normal(
     return init
 
 
-def _axes(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[int, int]:
-    """Return the axes of inputs and outputs: (0, 1) of a matrix, (1, 0) of a kernel."""
-    sizes = tuple(index_list("initializers", "shape", shape, names=False))
+def _axes(function: str, shape: Sequence[int], **axes: int | None) -> tuple[int, int]:
+    """Return the axes of inputs and outputs: (0, 1) of a matrix, (1, 0) of a kernel.
+
+    Given axes are checked; errors name the initializer and the axes by their arguments.
+    """
+    sizes = tuple(index_list(function, "shape", shape, names=False))
     if len(sizes) < 2:
         raise ArgumentError(
-            f"initializers: shape: inputs and outputs need at least two axes; got {sizes}"
+            f"{function}: shape: inputs and outputs need at least two axes; got {sizes}"
         )
-    for name, axis in (("in_axis", in_axis), ("out_axis", out_axis)):
-        if axis is not None and as_int("initializers", name, axis) not in range(
-            -len(sizes), len(sizes)
-        ):
-            raise ArgumentError(
-                f"initializers: {name}: must be an axis of shape {sizes}; got {axis}"
-            )
-    inputs, outputs = (0, 1) if len(sizes) == 2 else (1, 0)
-    return inputs if in_axis is None else in_axis, outputs if out_axis is None else out_axis
+    for name, axis in axes.items():
+        if axis is not None and as_int(function, name, axis) not in range(-len(sizes), len(sizes)):
+            raise ArgumentError(f"{function}: {name}: must be an axis of shape {sizes}; got {axis}")
+    return (0, 1) if len(sizes) == 2 else (1, 0)
 
 
 def _fans(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[float, float]:
     """Return the number of inputs of each output, and the number of outputs of each input."""
-    in_axis, out_axis = _axes(shape, in_axis, out_axis)
-    inputs, outputs = shape[in_axis], shape[out_axis]
+    inputs, outputs = _axes("initializers", shape, in_axis=in_axis, out_axis=out_axis)
+    inputs = shape[inputs if in_axis is None else in_axis]
+    outputs = shape[outputs if out_axis is None else out_axis]
     positions = math.prod(shape) / (inputs * outputs) if inputs * outputs else 0.0
     return inputs * positions, outputs * positions
 
@@ -428,7 +427,8 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
     """
 
     def init(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
-        _, column_axis = _axes(shape, None, axis)
+        _, outputs = _axes("orthogonal", shape, axis=axis)
+        column_axis = outputs if axis is None else axis
         if 0 in shape:
             return _core.full(shape, 0, dtype)
         columns = shape[column_axis]

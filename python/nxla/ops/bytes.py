@@ -8,7 +8,7 @@ import sys
 
 from nxla import _core, _hints
 from nxla._files import byte_view, path_of, raw_bytes
-from nxla._values import as_count, as_dtype, user_line
+from nxla._values import as_count, as_dtype, call_as, kind_of, user_line
 from nxla.errors import ArgumentError, FormatError, TraceError
 from nxla.placement import placed_on
 
@@ -75,7 +75,11 @@ def from_binary(
             f"from_binary: data: length must be a positive multiple of {dtype.itemsize} bytes; got "
             f"{len(data)}"
         )
-    return placed_on("from_binary", device, _core.tensor_from_bytes(data, dtype, [count]))
+    return placed_on(
+        "from_binary",
+        device,
+        call_as("from_binary", _core.tensor_from_bytes, data, dtype, [count]),
+    )
 
 
 def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
@@ -264,7 +268,7 @@ def _describe(value: Any, data: list[bytes], depth: int) -> Any:
             return _describe(array, data, depth)
         raise ArgumentError(
             "serialize: container: must contain tensors, arrays, numbers, strings, booleans "
-            f"and None; got a {type(value).__name__}"
+            f"and None; got {kind_of(value)}"
         )
     kind, container, extra, children = parts
     items = [_describe(item, data, depth + 1) for item in children]

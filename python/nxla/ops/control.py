@@ -173,6 +173,8 @@ def _branch(
     otherwise: Callable[[], Any],
 ) -> Any:
     """Run the first branch whose predicate is true; errors name the public function."""
+    for predicate, _ in clauses:
+        _check_scalar(function, "pred", predicate)
     if _core.is_tracing():
         return _core.cond(clauses, otherwise, function)
     if any(as_tensors(function, predicate)[0].vectorized_axes for predicate, _ in clauses):
@@ -239,6 +241,18 @@ def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
     if not isinstance(clause, tuple | list) or len(clause) != 2 or not callable(clause[1]):
         raise ArgumentError(f"cond: clauses: must be pairs (pred, function); got {clause!r}")
     return clause[0], clause[1]
+
+
+def _check_scalar(function: str, argument: str, predicate: TensorLike) -> None:
+    """Raise an error for a predicate that is not a tensor and cannot become one."""
+    if isinstance(predicate, bool | _core.Tensor | _core.Expr):
+        return
+    try:
+        as_tensors(function, predicate)
+    except ArgumentError:
+        raise ArgumentError(
+            f"{function}: {argument}: must be a boolean or a number; got {kind_of(predicate)}"
+        ) from None
 
 
 def _holds(function: str, argument: str, predicate: TensorLike) -> bool:
@@ -347,6 +361,7 @@ def _branch_unchecked(
 
     It is `cond`, but outside a trace the other function is not traced to compare the results.
     """
+    _check_scalar(function, "pred", pred)
     if _core.is_tracing() or as_tensors(function, pred)[0].vectorized_axes:
         return _branch(function, [(pred, then)], otherwise)
     return new_tensors(then() if _holds(function, "pred", pred) else otherwise())

@@ -87,7 +87,7 @@ def tensor(
     made = _as_traced(value, dtype)
     if made is None:
         made = _import_data("tensor", value, dtype, copy, device)
-    return made if names is None else _core.rename(made, names)
+    return made if names is None else call_as("tensor", _core.rename, made, names)
 
 
 def _import_data(

@@ -39,7 +39,7 @@ from nxla._values import (
     to_index,
 )
 from nxla.errors import ArgumentError, DTypeError
-from nxla.ops.control import _call_traced, _have_traced_types, _holds
+from nxla.ops.control import _call_traced, _check_scalar, _have_traced_types, _holds
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -172,7 +172,9 @@ def _repeat(
 
     is_settled = False
     while True:
-        holds = as_tensor(cond_fn(state))
+        answer = cond_fn(state)
+        _check_scalar(function, "condition", answer)
+        holds = as_tensor(answer)
         if holds.vectorized_axes:
             # Entries can have different numbers of iterations, which needs a program.
             last: S = _call_traced(remaining)

@@ -219,7 +219,14 @@ def split(
         if not math.isfinite(position):
             raise ArgumentError(f"split: at: must be finite; got {position}")
         return _parts(x, [-int(-position * length // 1)], axis, length)  # Rounds up.
-    return _parts(x, position if at is None else [position], axis, length)
+    if at is not None:
+        if not _is_integer(at):
+            raise ArgumentError(
+                f"split: at: must be an integer or a float; got {at!r}; pass several positions as "
+                "positions, as in nx.split(x, [2, 4])"
+            )
+        position = [at]
+    return _parts(x, position, axis, length)
 
 
 def _is_integer(value: Any) -> bool:

@@ -382,6 +382,10 @@ impl Graph {
                 "must have at least one axis; got a scalar",
             ));
         };
+        if size == 0 {
+            let why = format!("last axis must not be empty; got {}", self.tensor_type(x));
+            return Err(self.invalid("top_k", "operand", why));
+        }
         if k == 0 || k > size {
             let why = format!(
                 "must be from 1 to {size}, the size of the last axis of {}; got {k}",

@@ -182,6 +182,33 @@ impl ErrorKind {
 }
 
 impl Error {
+    /// Replaces the name of the argument by its name in the function that the user called.
+    #[must_use]
+    pub fn rename_argument(
+        mut self,
+        new_name: impl FnOnce(&str, &str) -> Option<&'static str>,
+    ) -> Self {
+        match &mut self.kind {
+            ErrorKind::Shape { argument, .. }
+            | ErrorKind::DType { argument, .. }
+            | ErrorKind::DuplicateAxis { argument, .. }
+            | ErrorKind::Count { argument, .. }
+            | ErrorKind::NotATensor { argument, .. }
+            | ErrorKind::Invalid { argument, .. } => {
+                *argument = new_name(&self.op, argument).unwrap_or(argument);
+            }
+            ErrorKind::Broadcast { .. }
+            | ErrorKind::AxisSizes { .. }
+            | ErrorKind::Axis { .. }
+            | ErrorKind::AxisName { .. }
+            | ErrorKind::Arity { .. }
+            | ErrorKind::Names(_)
+            | ErrorKind::Misfit(_)
+            | ErrorKind::Trace(_) => {}
+        }
+        self
+    }
+
     /// Names the function that the user called, which uses the operation of the error.
     #[must_use]
     pub fn in_function(self, function: impl Into<String>) -> Self {

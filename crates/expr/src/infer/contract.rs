@@ -19,8 +19,8 @@ fn dot(attributes: &Dot, types: &[&TensorType]) -> Inferred {
     let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
     check_side(("left_contract", left_contract), ("left_batch", left_batch), left)?;
     check_side(("right_contract", right_contract), ("right_batch", right_batch), right)?;
-    check_pairs(("left_contract", left_contract), ("right_contract", right_contract), left, right)?;
-    check_pairs(("left_batch", left_batch), ("right_batch", right_batch), left, right)?;
+    check_pairs(("left_contract", left_contract), right_contract, left, right)?;
+    check_pairs(("left_batch", left_batch), right_batch, left, right)?;
 
     let free = |ty: &TensorType, contract: &[usize], batch: &[usize]| -> Vec<usize> {
         (0..ty.rank()).filter(|axis| !contract.contains(axis) && !batch.contains(axis)).collect()
@@ -56,13 +56,14 @@ fn check_side(
 /// Checks paired axes of the operands: equal counts and equal sizes.
 fn check_pairs(
     (left_name, left_axes): (&'static str, &[usize]),
-    (right_name, right_axes): (&'static str, &[usize]),
+    right_axes: &[usize],
     left: &TensorType,
     right: &TensorType,
 ) -> Result<(), ErrorKind> {
     if left_axes.len() != right_axes.len() {
-        let why =
-            format!("must have as many axes as {right_name}, {right_axes:?}; got {left_axes:?}");
+        let why = format!(
+            "must have as many axes as {right_axes:?} of the other operand; got {left_axes:?}"
+        );
         return Err(ErrorKind::invalid(left_name, why));
     }
     for (&left_axis, &right_axis) in left_axes.iter().zip(right_axes) {

@@ -254,7 +254,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for NamesArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let names: Vec<Option<String>> = value.extract()?;
+        let names: Vec<Option<String>> = value.extract().map_err(|cause: PyErr| {
+            match (cause.is_instance_of::<PyTypeError>(value.py()), value.repr()) {
+                (true, Ok(found)) => PyTypeError::new_err(format!(
+                    "must be a sequence of strings and None; got {found}"
+                )),
+                _ => cause,
+            }
+        })?;
         let mut seen = HashSet::new();
         match names.iter().flatten().find(|name| !seen.insert(name.as_str())) {
             Some(twice) => {

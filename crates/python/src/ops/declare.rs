@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::args::{Axis, AxisList, Count, Integer, NamesArg, OperandSequence, ShapeArg};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
-use crate::errors::{argument_error, is_of_nxla, user_error};
+use crate::errors::{argument_error, is_of_nxla, kind_of, user_error};
 use crate::operands::{Operands, Role};
 use crate::value::Value;
 
@@ -333,7 +333,7 @@ pub(crate) struct Converted<T>(Result<T, Failed>);
 /// A failed conversion.
 struct Failed {
     error: PyErr,
-    /// The type of the argument in Python, and the value if it is an int.
+    /// The type of the argument in Python, or the value if it is an int or too large.
     got: String,
 }
 
@@ -341,11 +341,12 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Converted<T> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let failed = |error| {
-            let got = if value.is_exact_instance_of::<PyInt>() {
+        let failed = |error: PyErr| {
+            let is_overflow = error.is_instance_of::<PyOverflowError>(value.py());
+            let got = if is_overflow || value.is_exact_instance_of::<PyInt>() {
                 value.to_string()
             } else {
-                format!("a {}", value.get_type().name()?)
+                kind_of(&value)?
             };
             Ok::<_, PyErr>(Failed { error, got })
         };

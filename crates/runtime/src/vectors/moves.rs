@@ -143,8 +143,8 @@ impl Move {
         };
         let sizes: Vec<Option<usize>> = axes.iter().map(|axis| axis.size).chain(rest).collect();
         if sizes.iter().filter(|size| size.is_none()).count() > 1 {
-            let why = "at most one size, of the vectorized axes and the shape together, can be \
-                       left open";
+            let why = "sizes: must have at most one unknown size, in the vectorized axes and \
+                       the shape together; got several";
             return Err(mistake(op, why));
         }
         let known: Shape = sizes.iter().copied().flatten().collect();
