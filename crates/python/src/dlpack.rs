@@ -117,9 +117,11 @@ impl BorrowedMemory {
             return;
         }
         if let Some(strides) = &self.strides {
-            for (offset, run) in strides.offsets().zip(out.chunks_exact_mut(strides.run())) {
-                // SAFETY: as below. The owner keeps the bytes of all elements in place; `lent_by` has
-                // checked that their addresses do not overflow.
+            for (offset, run) in strides.offsets().zip(out.chunks_exact_mut(strides.run_bytes())) {
+                // SAFETY: the owner keeps the bytes of all elements in place while this lives, and a run
+                // consists of elements, whose addresses do not overflow, as `lent_by` has checked. `out`
+                // belongs to this call, so the regions do not overlap. A race has no effect but other
+                // bytes, as below.
                 unsafe {
                     let from = self.data.wrapping_offset(offset);
                     std::ptr::copy_nonoverlapping(from, run.as_mut_ptr(), run.len());

@@ -2,9 +2,9 @@
 
 use nxla_runtime::host::Shape;
 
-/// An axis of a walk over memory: the number of steps, and the distance of two steps in bytes.
+/// An axis: its length, and the distance of two adjacent elements in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Walk {
+struct Axis {
     length: usize,
     stride: isize,
 }
@@ -12,10 +12,10 @@ struct Walk {
 /// The offsets of the elements of a strided array, in row-major order.
 #[derive(Debug)]
 pub(crate) struct Strides {
-    /// The axes of at least two runs.
-    axes: Vec<Walk>,
+    /// The axes outside the contiguous run.
+    axes: Vec<Axis>,
     /// The number of adjacent bytes of a run of elements.
-    run: usize,
+    run_bytes: usize,
     /// The offset of the first byte, at most 0.
     start: isize,
     /// The offset after the last byte.
@@ -23,11 +23,12 @@ pub(crate) struct Strides {
 }
 
 impl Strides {
-    /// The order of elements of `size` bytes, from strides in elements. `shape` is not empty. Returns
-    /// `None` if the distance of two elements does not fit in the address space.
+    /// The order of elements of `size` bytes, from strides in elements. `shape` has at least one
+    /// element. Returns `None` if the distance of two elements does not fit in the address space.
     pub(crate) fn new(shape: &Shape, strides: &[i64], size: usize) -> Option<Self> {
         let size = isize::try_from(size).ok()?;
-        let mut read = Self { axes: Vec::new(), run: size.unsigned_abs(), start: 0, end: size };
+        let mut read =
+            Self { axes: Vec::new(), run_bytes: size.unsigned_abs(), start: 0, end: size };
         for (&length, &stride) in shape.iter().zip(strides) {
             // The stride of an axis of size 1 has no meaning.
             if length == 1 {
@@ -37,12 +38,12 @@ impl Strides {
             let last = isize::try_from(length - 1).ok()?.checked_mul(stride)?;
             let bound = if last < 0 { &mut read.start } else { &mut read.end };
             *bound = bound.checked_add(last)?;
-            read.axes.push(Walk { length, stride });
+            read.axes.push(Axis { length, stride });
         }
-        while let Some(&Walk { length, stride }) = read.axes.last()
-            && usize::try_from(stride) == Ok(read.run)
+        while let Some(&Axis { length, stride }) = read.axes.last()
+            && usize::try_from(stride) == Ok(read.run_bytes)
         {
-            read.run *= length;
+            read.run_bytes *= length;
             read.axes.pop();
         }
         Some(read)
@@ -60,8 +61,8 @@ impl Strides {
     }
 
     /// The number of bytes of a run: adjacent elements that are in row-major order.
-    pub(crate) fn run(&self) -> usize {
-        self.run
+    pub(crate) fn run_bytes(&self) -> usize {
+        self.run_bytes
     }
 
     /// The offset of each run, in row-major order.

@@ -181,8 +181,9 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     Parameters
     ----------
     x : object
-        An object with the method ``__dlpack__``, in host memory or on a CUDA device, with its
-        elements in row-major order. A NumPy array in another order is copied.
+        An object with the method ``__dlpack__``, in host memory or on a CUDA device. Host arrays
+        may have any strides, and are copied unless they are in row-major order; arrays on a device
+        must be in row-major order.
     device : Device or str, optional
         The device; by default the device of the current options, or the device of the data.
     copy : bool, optional
@@ -196,8 +197,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     Raises
     ------
     ArgumentError
-        If the data is on another device, is not in row-major order, or cannot be shared although
-        `copy` is False.
+        If the data is on another device, is on a CUDA device and not in row-major order, or cannot
+        be shared although `copy` is False.
     OptionError
         If the data is on a CUDA device and no plugin for CUDA is installed.
 
