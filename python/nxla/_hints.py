@@ -54,7 +54,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 INSTEAD: dict[str, str] = {
     "Place.mode": "an index out of range selects the nearest element; nx.indexed_put and "
     "nx.indexed_add drop updates out of range",
-    "direction": "descending=True sorts in descending order",
+    "argsort.direction": "descending=True sorts in descending order",
     "dtype": "convert the result with nx.astype",
     "holomorphic": "leave it out: a complex result has the derivative of a holomorphic function",
     "initial": "combine the result with the value",
@@ -66,6 +66,7 @@ INSTEAD: dict[str, str] = {
     "pad.mode": 'nx.pad_outer pads with elements, as in nx.pad_outer(x, "reflect", [(1, 1)])',
     "prevent_cse": "leave it out: what a checkpoint recomputes is not merged",
     "requires_grad": "nx.grad of a function differentiates it",
+    "sort.direction": "descending=True sorts in descending order",
     "where": "select elements with nx.where before",
 }
 
