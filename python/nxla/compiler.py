@@ -238,13 +238,13 @@ def callback(compiler: Any, name: str) -> Callable[..., Any] | None:
     return None
 
 
-def is_complete(compiler: Any) -> bool:
-    """Return whether an object implements the methods of a compiler.
+def require_instance(compiler: Any) -> None:
+    """Raise an error for a class whose method `compile` requires an instance.
 
     Raises
     ------
     OptionError
-        If the object is a class whose method `compile` requires an instance.
+        If the object is such a class.
     """
     if isinstance(compiler, type) and overrides(compiler, "compile") is not None:
         from inspect import getattr_static
@@ -252,6 +252,10 @@ def is_complete(compiler: Any) -> bool:
         if isinstance(getattr_static(compiler, "compile"), FunctionType):
             name = compiler.__name__
             raise OptionError(f"compiler: must be an instance; got the class {name}; pass {name}()")
+
+
+def is_complete(compiler: Any) -> bool:
+    """Return whether an object implements the methods of a compiler."""
     own = any(overrides(compiler, method) is not None for method in ("compile", "jit"))
     return own or any(callback(compiler, name) is not None for name in ("__compile__", "__jit__"))
 

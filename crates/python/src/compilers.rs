@@ -36,6 +36,7 @@ impl PyCompiler {
             )));
         };
         let module = object.py().import("nxla.compiler")?;
+        module.call_method1("require_instance", (object,))?;
         if !module.call_method1("is_complete", (object,))?.is_truthy()? {
             return Err(option_error(format!(
                 "compiler: {name:?} must implement compile, __compile__ or __jit__; got {}",
