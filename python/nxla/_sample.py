@@ -79,14 +79,15 @@ def is_traced_shape(value: Any) -> bool:
     )
 
 
-def refuse_shape(op: str, argument: str, value: Any) -> None:
+def refuse_shape(op: str, argument: str, value: Any, hint: str | None = None) -> None:
     """Raise `ArgumentError` if a parameter of a distribution looks like a shape.
 
     A tuple of integers in this position is a shape in JAX. Here it would be a list of parameters,
-    so the caller must choose.
+    so the caller must choose. The hint says how; by default, it names the argument `shape`.
     """
     if is_shape(value):
+        hint = hint or f"write shape={value}, or pass the parameters"
         raise ArgumentError(
-            f"{op}: {argument}: a tuple of integers can be a shape; got {value}; write "
-            f"shape={value}, or pass the parameters as a list or a tensor"
+            f"{op}: {argument}: a tuple of integers can be a shape; got {value}; {hint} as a list "
+            "or a tensor"
         )

@@ -19,7 +19,7 @@ parameters of their distribution.
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._sample import Sample, is_shape, is_traced_shape
+from nxla._sample import Sample, is_shape, is_traced_shape, refuse_shape
 from nxla._values import as_count, as_tensors, to_index
 from nxla.errors import ArgumentError, DTypeError
 from nxla.ops.counts import (
@@ -736,11 +736,7 @@ def choice(
     >>> x.tolist()
     [1, 0, 4]
     """
-    if is_shape(p):
-        raise ArgumentError(
-            f"choice: p: a tuple of integers can be a shape; got {p}; write samples=, or pass the "
-            "probabilities as a list or a tensor"
-        )
+    refuse_shape("choice", "p", p, "write samples=, or pass the probabilities")
     count = as_count("choice", "samples", samples)
     return Sample(*_core.random_choice(key, x, p, count, axis, replace))
 
