@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     #: An axis to vectorize: its name, or its name and its size.
     VectorAxis: TypeAlias = str | tuple[str, int | str | None]
 
+#: The types of numbers, and of operands that are not copied.
+_NUMBERS = (int, float, complex)
+_OPERANDS = (_core.Tensor, _core.Expr, *_NUMBERS)
+
 
 def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[str, int | None]]:
     """Return names with sizes; None for an omitted size."""
@@ -433,12 +437,10 @@ def _map(function: Callable[[Any], Any], x: Any) -> Any:
     """Apply a function to a tensor, nested numbers, or each tensor of a container."""
 
     def apply(leaf: Any) -> Any:
-        is_data = not isinstance(leaf, _core.Tensor | _core.Expr | int | float | complex)
+        is_data = not isinstance(leaf, _OPERANDS)
         return function(_core.place(_core.tensor(leaf)) if is_data else leaf)
 
-    if isinstance(x, list | tuple) and all(
-        isinstance(leaf, int | float | complex) for leaf in tree.leaves(x)
-    ):
+    if isinstance(x, list | tuple) and all(isinstance(leaf, _NUMBERS) for leaf in tree.leaves(x)):
         return function(_core.place(_core.tensor(x)))
     return tree.map(apply, x)
 

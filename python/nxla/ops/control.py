@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     R = TypeVar("R")
     T = TypeVar("T")
 
+#: The types of predicates that are not converted.
+_SCALARS = (bool, _core.Tensor, _core.Expr)
 
 if TYPE_CHECKING:
     # Type checkers select the first overload for branches that return `Any`.
@@ -245,7 +247,7 @@ def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
 
 def _check_scalar(function: str, argument: str, predicate: TensorLike) -> None:
     """Raise an error for a predicate that is not a tensor and cannot become one."""
-    if isinstance(predicate, bool | _core.Tensor | _core.Expr):
+    if isinstance(predicate, _SCALARS):
         return
     try:
         as_tensors(function, predicate)
