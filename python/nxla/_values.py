@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 def with_article(noun: str) -> str:
-    """Return a noun with "a" or "an". Names such as "uint8" start with the sound of a consonant."""
-    return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
+    """Return a noun with "a" or "an".
+
+    The name "uint8" starts with the sound of a consonant, and "ndarray" with the sound of a vowel.
+    """
+    return f"{'an' if noun[:1] in 'aeioAEIO' or noun == 'ndarray' else 'a'} {noun}"
 
 
 def kind_of(value: object) -> str:

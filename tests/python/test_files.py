@@ -320,7 +320,7 @@ def test_file_descriptors_are_rejected(function):
 @pytest.mark.parametrize("content", [b"x" * 1000, bytearray(1000), np.zeros(1000)])
 @pytest.mark.parametrize("function", [nx.load, lambda file: nx.export(nx.sin, (1.0,), file)])
 def test_the_content_of_a_file_is_not_part_of_the_message(function, content):
-    message = f"file: must be a path; got a {type(content).__name__}"
+    message = f"file: must be a path; got an? {type(content).__name__}$"
     with pytest.raises(nx.ArgumentError, match=message) as error:
         function(content)
     assert len(str(error.value)) < 200

@@ -225,10 +225,11 @@ pub(crate) fn number_error(function: &str, error: NumberError) -> PyErr {
     exception(Error::Number { function: function.into(), error: Box::new(error) })
 }
 
-/// A noun with "a" or "an". Names such as "uint8" start with the sound of a consonant.
+/// A noun with "a" or "an". Names such as "uint8" start with the sound of a consonant, and "ndarray"
+/// starts with the sound of a vowel.
 fn with_article(noun: &str) -> String {
-    let article =
-        if noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']) { "an" } else { "a" };
+    let is_vowel = noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
+    let article = if is_vowel || noun == "ndarray" { "an" } else { "a" };
     format!("{article} {noun}")
 }
 
