@@ -296,10 +296,10 @@ def _on_mesh(function):
 #: Calls with a wrong argument, with the error that names the function and the argument.
 INVALID_CALLS = {
     "empty: shape: must be one argument, as in nx.empty((2, 3))": lambda: nx.empty(2, 3),
-    "dot: x1_batch: must have as many axes as [] of the other operand; got [0]": lambda: nx.dot(
+    "dot: x1_batch: must have 0 axes, the number for the other operand; got [0]": lambda: nx.dot(
         _MATRIX, _MATRIX, x1_batch=[0]
     ),
-    "dot: x1_contract: must have as many axes as [] of the other operand; got [0]": lambda: nx.dot(
+    "dot: x1_contract: must have 0 axes, the number for the other operand; got [0]": lambda: nx.dot(
         _MATRIX, _MATRIX, x1_contract=[0], x2_contract=[]
     ),
     "norm: ord: must be 1, -1, 2 or -2 for matrices; got 7": lambda: nx.linalg.norm(_MATRIX, 7),

@@ -61,8 +61,10 @@ fn check_pairs(
     right: &TensorType,
 ) -> Result<(), ErrorKind> {
     if left_axes.len() != right_axes.len() {
+        let count = right_axes.len();
+        let noun = if count == 1 { "axis" } else { "axes" };
         let why = format!(
-            "must have as many axes as {right_axes:?} of the other operand; got {left_axes:?}"
+            "must have {count} {noun}, the number for the other operand; got {left_axes:?}"
         );
         return Err(ErrorKind::invalid(left_name, why));
     }

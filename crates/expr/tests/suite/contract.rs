@@ -58,11 +58,11 @@ fn dot_axes_are_checked() {
     assert_eq!(general(&[], &[], &[], &[]), "f32[2][3][4][2][4][5]");
     assert_eq!(
         general(&[2], &[0], &[1], &[]),
-        "dot: left_batch: must have as many axes as [] of the other operand; got [0]"
+        "dot: left_batch: must have 0 axes, the number for the other operand; got [0]"
     );
     assert_eq!(
         general(&[2], &[], &[1, 0], &[]),
-        "dot: left_contract: must have as many axes as [1, 0] of the other operand; got [2]"
+        "dot: left_contract: must have 2 axes, the number for the other operand; got [2]"
     );
     assert_eq!(
         general(&[2], &[1], &[1], &[1]),
