@@ -317,7 +317,7 @@ INVALID_CALLS = {
     "tensor: value: a tensor must have at most 64 axes; got 65": lambda: nx.tensor(
         functools.reduce(lambda inner, _: [inner], range(65), 1)
     ),
-    "from_binary: bytes: must be elements of dtype u4": lambda: nx.from_binary(b"\x21", "u4"),
+    "from_binary: data: must be elements of dtype u4": lambda: nx.from_binary(b"\x21", "u4"),
     "client: must be one of host, ": lambda: nx.jit(nx.sin, client="q"),
     "stream: chunk: must be a tensor; got None": lambda: nx.stream(
         lambda chunk, state: (chunk, state), nx.ones(3), nx.ones(3)
@@ -613,6 +613,9 @@ CONVERTED = {
     "linspace: num: must be an integer; got a NoneType": lambda: nx.linspace(0, 1, None),
     "linspace: name: must be a str; got an int": lambda: nx.linspace(0, 1, 3, name=3),
     "zeros: shape: must fit in 64 bits": lambda: nx.zeros(2**70),
+    "broadcast_to: shape: must fit in 64 bits; got a list": (
+        lambda: nx.broadcast_to(1, [2**70] * 9)
+    ),
     "broadcast_to: shape: must fit in 64 bits; got (9223372036854775808,)": (
         lambda: nx.broadcast_to(1.0, (2**63,))
     ),

@@ -637,7 +637,10 @@ fn tensor_from_bytes(
     };
     let damaged = |error: TensorError| match error {
         TensorError::OutOfMemory { .. } => exception(error.into()),
-        error => format_error("tensor_from_bytes", error.to_string()),
+        // The public functions call the bytes `data`.
+        error => {
+            format_error("tensor_from_bytes", error.to_string().replacen("bytes: ", "data: ", 1))
+        }
     };
     let host = arrays::from_raw(bytes, dtype.0, shape.into(), owned, damaged)?;
     let host = host.with_names(names.and_then(|names| names.names())).map_err(damaged)?;

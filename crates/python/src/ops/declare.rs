@@ -333,7 +333,8 @@ pub(crate) struct Converted<T>(Result<T, Failed>);
 /// A failed conversion.
 struct Failed {
     error: PyErr,
-    /// The type of the argument in Python, or the value if it is an int or too large.
+    /// The value if it is an int, or too large and not a long sequence, and otherwise the type of the
+    /// argument in Python.
     got: String,
 }
 
@@ -343,7 +344,9 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Converted<T> {
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let failed = |error: PyErr| {
             let is_overflow = error.is_instance_of::<PyOverflowError>(value.py());
-            let got = if is_overflow || value.is_exact_instance_of::<PyInt>() {
+            // A long sequence would make the message long.
+            let is_short = || !value.len().is_ok_and(|length| length > 8);
+            let got = if value.is_exact_instance_of::<PyInt>() || is_overflow && is_short() {
                 value.to_string()
             } else {
                 kind_of(&value)?
