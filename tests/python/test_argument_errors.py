@@ -303,6 +303,13 @@ INVALID_CALLS = {
         _MATRIX, _MATRIX, x1_contract=[0], x2_contract=[]
     ),
     "norm: ord: must be 1, -1, 2 or -2 for matrices; got 7": lambda: nx.linalg.norm(_MATRIX, 7),
+    "matrix_norm: ord: must be 1, -1, 2 or -2 for matrices; got 7": lambda: nx.linalg.matrix_norm(
+        _MATRIX, ord=7
+    ),
+    "cross: x1: expected 3 elements": lambda: nx.cross(nx.ones(4), nx.ones(3)),
+    "cross: x2: expected 3 elements": lambda: nx.cross(nx.ones(3), nx.ones(4)),
+    "vecdot: x2: expected the size of axis -1": lambda: nx.vecdot(nx.ones(3), 1.0),
+    "sum: axis: must be distinct; got axis 0 twice": lambda: nx.sum(_MATRIX, axis=(0, 0)),
     "norm: axis: must be one or two; got 3": lambda: nx.linalg.norm(nx.ones((2, 2, 2)), 1),
     "solve: x1: expected square matrices": lambda: nx.linalg.solve(nx.ones((2, 3)), nx.ones(2)),
     "solve: x2: expected vectors or matrices": lambda: nx.linalg.solve(nx.eye(2), nx.ones(3)),
@@ -322,7 +329,7 @@ INVALID_CALLS = {
     "stream: chunk: must be a tensor; got None": lambda: nx.stream(
         lambda chunk, state: (chunk, state), nx.ones(3), nx.ones(3)
     ).send(None),
-    "while_loop: condition: must be a boolean or a number; got a NoneType": lambda: nx.while_loop(
+    "while_loop: cond_fn: must be a boolean or a number; got a NoneType": lambda: nx.while_loop(
         lambda _: None, lambda state: state, 1
     ),
     "while_loop: the number of iterations must be known": lambda: nx.grad(

@@ -422,7 +422,7 @@ def test_errors_of_loops_name_the_leaf_and_types():
     ):
         nx.jit(grows)(1)
     with pytest.raises(
-        nx.ArgumentError, match=r"body: must return the structure of the initial state, .*; got"
+        nx.ArgumentError, match=r"body_fn: must return the structure of the initial state, .*; got"
     ):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: (s, s), x))(1)
     with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
@@ -460,7 +460,7 @@ def test_loops_outside_of_traces_check_their_state_as_well():
     with pytest.raises(nx.ShapeError, match=r"while_loop: state\[1\]: must keep .*got f32\[4\]"):
         nx.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, nx.concat([s[1], s[1]])), (0, x))
     with pytest.raises(
-        nx.ArgumentError, match=r"body: must return the structure of the initial state, .*; got"
+        nx.ArgumentError, match=r"body_fn: must return the structure of the initial state, .*; got"
     ):
         nx.while_loop(lambda s: s < 3, lambda s: (s, s), 1)
     entries = nx.vectorize(x, "entry")

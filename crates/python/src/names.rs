@@ -32,49 +32,59 @@ const NAMES: &[(&str, &str)] = &[
     ("while", "while_loop"),
 ];
 
-/// Arguments whose names in errors of graphs and in Python differ, by the Python function.
-const ARGUMENTS: &[(&str, &str, &str)] = &[
-    ("cond", "predicate", "pred"),
-    ("dot", "left_batch", "x1_batch"),
-    ("dot", "left_contract", "x1_contract"),
-    ("dot", "right_batch", "x2_batch"),
-    ("dot", "right_contract", "x2_contract"),
-    ("if_", "predicate", "pred"),
-    ("norm", "axes", "axis"),
-    ("norm", "power", "ord"),
-    ("solve", "operand", "x1"),
-    ("solve", "b", "x2"),
-    ("where", "predicate", "condition"),
+/// Arguments that have another name in one Python function: the function, the name in errors of
+/// graphs, and the name in Python.
+const ARGUMENTS_OF: &[(&str, &str, &str)] = &[("solve", "operand", "x1"), ("solve", "b", "x2")];
+
+/// Arguments by their names in errors of graphs, with their possible names in Python. The first name
+/// that the Python function has is the right one.
+const ARGUMENTS: &[(&str, &[&str])] = &[
+    ("axes", &["axes", "axis"]),
+    ("axis", &["axis", "axes"]),
+    ("body", &["body", "body_fn"]),
+    ("condition", &["condition", "cond_fn"]),
+    ("left", &["x1"]),
+    ("left_batch", &["x1_batch"]),
+    ("left_contract", &["x1_contract"]),
+    ("operand", &["x"]),
+    ("other", &["x2"]),
+    ("power", &["ord"]),
+    ("predicate", &["pred", "condition"]),
+    ("right", &["x2"]),
+    ("right_batch", &["x2_batch"]),
+    ("right_contract", &["x2_contract"]),
+    ("x", &["x", "x1"]),
+    ("y", &["y", "x2"]),
 ];
 
+/// The modules of the functions whose arguments errors name.
+const MODULES: &[&str] = &["nxla", "nxla.linalg", "nxla.fft", "nxla.nn", "nxla.random"];
+
 /// The name in Python of an argument of a Python function, if it differs from the name in an error.
+///
+/// An op inside a function of several operands does not know which operand it refuses, so a name
+/// that the function does not have is not used.
 pub(crate) fn argument_name(
     py: Python<'_>,
     function: &str,
     argument: &str,
 ) -> Option<&'static str> {
-    let mut found = ARGUMENTS.iter().filter(|(of, name, _)| *of == function && *name == argument);
-    if let Some((_, _, public)) = found.next() {
-        return Some(public);
+    let mut special = ARGUMENTS_OF.iter();
+    if let Some((.., name)) = special.find(|(of, name, _)| *of == function && *name == argument) {
+        return Some(name);
     }
-    let public = match argument {
-        "left" => "x1",
-        "right" => "x2",
-        "operand" => "x",
-        _ => return None,
-    };
-    // An op inside a function of several operands does not know which operand it refuses.
-    takes_argument(py, function, public).then_some(public)
+    let (_, names) = ARGUMENTS.iter().find(|(name, _)| *name == argument)?;
+    let arguments = arguments_of(py, function)?;
+    names.iter().copied().find(|name| arguments.iter().any(|argument| argument == name))
 }
 
-/// Returns whether a compiled function has an argument. Functions written in Python are not checked.
-fn takes_argument(py: Python<'_>, function: &str, argument: &str) -> bool {
-    let signature = py.import("nxla._core").and_then(|core| {
-        core.getattr(function)?.getattr("__text_signature__")?.extract::<String>()
-    });
-    signature.map_or(true, |signature| {
-        let mut arguments = signature.trim_matches(['(', ')']).split(", ");
-        arguments.any(|each| each.split('=').next() == Some(argument))
+/// The names of the arguments of a public function, or `None` if its signature is not known.
+fn arguments_of(py: Python<'_>, function: &str) -> Option<Vec<String>> {
+    let signature = py.import("inspect").ok()?.getattr("signature").ok()?;
+    MODULES.iter().find_map(|module| {
+        let public = py.import(*module).ok()?.getattr(function).ok()?;
+        let parameters = signature.call1((public,)).ok()?.getattr("parameters").ok()?;
+        parameters.try_iter().ok()?.map(|name| name?.extract()).collect::<PyResult<_>>().ok()
     })
 }
 

@@ -173,13 +173,13 @@ def _repeat(
     is_settled = False
     while True:
         answer = cond_fn(state)
-        _check_scalar(function, "condition", answer)
+        _check_scalar(function, "cond_fn", answer)
         holds = as_tensor(answer)
         if holds.vectorized_axes:
             # Entries can have different numbers of iterations, which needs a program.
             last: S = _call_traced(remaining)
             return last
-        if not _holds(function, "condition", holds):
+        if not _holds(function, "cond_fn", holds):
             return state if is_settled else _settle_types(function, state, remaining)
         following = body_fn(state)
         state, before = next_state(function, roots, types, (holds, state, following)), types

@@ -14,6 +14,7 @@ use super::control::{
 };
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error, exception};
+use crate::names::argument_name;
 use crate::source;
 
 /// Repeats `body(state)` while `condition(state)` is true.
@@ -132,8 +133,9 @@ impl Loop<'_, '_> {
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
             let line = source::at_current_line(py);
+            let name = argument_name(py, self.function, "body").unwrap_or("body");
             let why = format!(
-                "body: must return the structure of the initial state, {expected}; got {found}{line}"
+                "{name}: must return the structure of the initial state, {expected}; got {found}{line}"
             );
             return Err(argument_error(self.function, why));
         }
@@ -168,7 +170,9 @@ impl LoopFunctions for Loop<'_, '_> {
         let holds = call_region(self.function, self.condition, (state,))?;
         let (holds, _) = leaves_of(self.trace, self.function, &holds)?;
         <[Vectorized; 1]>::try_from(holds).map(|[holds]| holds).map_err(|values| {
-            let why = format!("condition: must return one scalar; got {} values", values.len());
+            let py = self.condition.py();
+            let name = argument_name(py, self.function, "condition").unwrap_or("condition");
+            let why = format!("{name}: must return one scalar; got {} values", values.len());
             argument_error(self.function, why)
         })
     }
