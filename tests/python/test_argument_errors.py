@@ -310,6 +310,7 @@ INVALID_CALLS = {
     "cross: x2: expected 3 elements": lambda: nx.cross(nx.ones(3), nx.ones(4)),
     "vecdot: x2: expected the size of axis -1": lambda: nx.vecdot(nx.ones(3), 1.0),
     "sum: axis: must be distinct; got axis 0 twice": lambda: nx.sum(_MATRIX, axis=(0, 0)),
+    "permute_dims: axes: must be in range": lambda: nx.permute_dims(_MATRIX, (0, 5)),
     "norm: axis: must be one or two; got 3": lambda: nx.linalg.norm(nx.ones((2, 2, 2)), 1),
     "solve: x1: expected square matrices": lambda: nx.linalg.solve(nx.ones((2, 3)), nx.ones(2)),
     "solve: x2: expected vectors or matrices": lambda: nx.linalg.solve(nx.eye(2), nx.ones(3)),

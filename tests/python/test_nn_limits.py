@@ -114,7 +114,7 @@ def test_initializers_of_empty_shapes(make, shape):
 @pytest.mark.parametrize("function", [nx.fft.fftshift, nx.fft.ifftshift])
 @pytest.mark.parametrize("axes", [2, -3, "z", [0, 2]])
 def test_axes_of_shifts_must_exist(function, axes):
-    with pytest.raises(nx.ShapeError, match="shift: axis: must be"):
+    with pytest.raises(nx.ShapeError, match="shift: axes: must be"):
         function(nx.zeros((2, 3)), axes=axes)
 
 

@@ -80,7 +80,8 @@ impl Graph {
             Some(axis) => match nxla_tensor::normalize_axis(axis, ty.rank()) {
                 Ok(axis) => Some(axis),
                 Err(_) => {
-                    return Err(self.error("iota", ErrorKind::Axis { axis, ty: Box::new(ty) }));
+                    let ty = Box::new(ty);
+                    return Err(self.error("iota", ErrorKind::Axis { argument: "axis", axis, ty }));
                 }
             },
         };

@@ -76,7 +76,8 @@ impl Graph {
     /// Resolves an axis that may be negative.
     pub(crate) fn axis(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
         normalize_axis(axis, self.shape(x).rank()).map_err(|_| {
-            self.error(op, ErrorKind::Axis { axis, ty: Box::new(self.tensor_type(x).clone()) })
+            let ty = Box::new(self.tensor_type(x).clone());
+            self.error(op, ErrorKind::Axis { argument: "axis", axis, ty })
         })
     }
 

@@ -43,10 +43,10 @@ pub enum ErrorKind {
     },
     #[error("{argument}: expected {expected}; got {found}")]
     DType { argument: &'static str, found: DType, expected: &'static str },
-    #[error("axis: must be in range for {ty}; got {axis}")]
-    Axis { axis: i64, ty: Box<TensorType> },
-    #[error("axis: must be an axis of {ty}; got {name:?}")]
-    AxisName { name: String, ty: Box<TensorType> },
+    #[error("{argument}: must be in range for {ty}; got {axis}")]
+    Axis { argument: &'static str, axis: i64, ty: Box<TensorType> },
+    #[error("{argument}: must be an axis of {ty}; got {name:?}")]
+    AxisName { argument: &'static str, name: String, ty: Box<TensorType> },
     #[error("{argument}: must be distinct; got axis {axis} twice")]
     DuplicateAxis { argument: &'static str, axis: usize },
     #[error(
@@ -191,6 +191,8 @@ impl Error {
         match &mut self.kind {
             ErrorKind::Shape { argument, .. }
             | ErrorKind::DType { argument, .. }
+            | ErrorKind::Axis { argument, .. }
+            | ErrorKind::AxisName { argument, .. }
             | ErrorKind::DuplicateAxis { argument, .. }
             | ErrorKind::Count { argument, .. }
             | ErrorKind::NotATensor { argument, .. }
@@ -199,8 +201,6 @@ impl Error {
             }
             ErrorKind::Broadcast { .. }
             | ErrorKind::AxisSizes { .. }
-            | ErrorKind::Axis { .. }
-            | ErrorKind::AxisName { .. }
             | ErrorKind::Arity { .. }
             | ErrorKind::Names(_)
             | ErrorKind::Misfit(_)

@@ -88,7 +88,7 @@ pub(super) fn axis_in_range(axis: usize, ty: &TensorType) -> Result<(), ErrorKin
         return Ok(());
     }
     let axis = i64::try_from(axis).unwrap_or(i64::MAX);
-    Err(ErrorKind::Axis { axis, ty: Box::new(ty.clone()) })
+    Err(ErrorKind::Axis { argument: "axis", axis, ty: Box::new(ty.clone()) })
 }
 
 /// Checks that axes of an operand are in range and distinct.

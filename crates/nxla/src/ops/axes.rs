@@ -95,10 +95,14 @@ impl Axis {
             Axis::Name(name) => ty.names.as_ref().and_then(|names| names.axis(name).ok()),
         };
         found.ok_or_else(|| match self {
-            Axis::Number(axis) => ErrorKind::Axis { axis: *axis, ty: Box::new(ty.clone()) },
-            Axis::Name(name) => {
-                ErrorKind::AxisName { name: name.clone(), ty: Box::new(ty.clone()) }
+            Axis::Number(axis) => {
+                ErrorKind::Axis { argument: "axis", axis: *axis, ty: Box::new(ty.clone()) }
             }
+            Axis::Name(name) => ErrorKind::AxisName {
+                argument: "axis",
+                name: name.clone(),
+                ty: Box::new(ty.clone()),
+            },
         })
     }
 }

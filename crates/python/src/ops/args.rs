@@ -125,6 +125,7 @@ impl Axis {
             Axis::Name(name) => {
                 let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
                 axis.map(to_i64).ok_or_else(|| ErrorKind::AxisName {
+                    argument: "axis",
                     name: name.clone(),
                     ty: Box::new(ty.clone()),
                 })
