@@ -2,9 +2,9 @@
 
 use nxla::{
     Container, Error, Expr, Function, Keep, Replay, Result, Tensor, block, checkpoint, cond,
-    custom_grad, custom_jvp, fori, grad, hessian, hessian_diagonal, hvp, if_, jacfwd, jacobian,
-    jacrev, jit, jvp, linearize, map, safe_where, scan, scan_times, scan_with, value_and_grad, vjp,
-    vmap, when, while_loop,
+    custom_grad, custom_jvp, fori, grad, hessian, hessian_diagonal, hook, hvp, if_, jacfwd,
+    jacobian, jacrev, jit, jvp, linearize, map, safe_where, scan, scan_times, scan_with,
+    value_and_grad, vjp, vmap, when, while_loop,
 };
 
 #[derive(Debug)]
@@ -129,6 +129,38 @@ fn a_caught_error_leaves_the_trace_usable() {
         x * caught
     });
     assert_eq!(f.call(2).unwrap().item::<i32>().unwrap(), 6);
+}
+
+/// A function that fails after it has traced a hook, which must never be called.
+fn abandoned(x: Expr) -> Result<Expr> {
+    Ok(cube(hook(x, |_: Tensor| Err("an abandoned hook was called")), -1)?)
+}
+
+#[test]
+fn a_caught_error_drops_the_hooks_of_the_function() {
+    let f = jit(|x: Expr| {
+        let positive = || x.greater(0);
+        let step = |x: Expr| abandoned(x).map(|y| (y.clone(), y));
+        let caught = [
+            grad(abandoned)(x.clone()).is_err(),
+            jvp(abandoned)(x.clone(), x.clone()).is_err(),
+            vmap(abandoned, 0, 0)(x.new_axis(0)).is_err(),
+            custom_grad(&x * 1.0, &x, abandoned).is_err(),
+            cond(positive(), || abandoned(x.clone()), || Ok(x.clone())).is_err(),
+            cond(positive(), || Ok(x.clone()), || abandoned(x.clone())).is_err(),
+            if_(positive(), || abandoned(x.clone())).is_err(),
+            fori(0, 2, x.clone(), |_, x| abandoned(x)).is_err(),
+            while_loop(x.clone(), |x| x.less(3), abandoned).is_err(),
+            map(x.new_axis(0), abandoned).is_err(),
+            scan_times(1, x.clone(), step).is_err(),
+            scan_times(0, x.clone(), step).is_err(),
+            block("abandoned", x.clone(), abandoned).is_err(),
+            checkpoint(abandoned, Keep::Nothing)(x.clone()).is_err(),
+        ];
+        assert_eq!(caught, [true; 14]);
+        x
+    });
+    assert_eq!(f.call(2.0f32).unwrap().item::<f32>().unwrap(), 2.0);
 }
 
 #[test]
