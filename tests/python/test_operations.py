@@ -150,6 +150,17 @@ def test_vecdot_axis_refers_to_the_broadcast_shape():
         nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0)
 
 
+@pytest.mark.parametrize(
+    "function", [nx.nn.cosine_similarity, nx.nn.kl_divergence, nx.nn.softmax_cross_entropy]
+)
+@pytest.mark.parametrize("names", [["column"], None])
+def test_names_are_axes_of_the_broadcast_shape(function, names):
+    x = nx.tensor([0.5, 0.5, 0.25], names=names)
+    y = nx.tensor([[0.5, 1.0, 0.0], [0.5, 0.0, 2.0]], names=["row", "column"])
+    assert function(x, y, axis="column").tolist() == function(x, y, axis=-1).tolist()
+    assert function(y, x, axis="column").tolist() == function(y, x, axis=-1).tolist()
+
+
 def test_statistics_do_not_overflow_internally(compiler):
     def evaluate(function, *args, **options):
         return nx.jit(lambda *x: function(*x, **options), compiler=compiler)(*args)

@@ -88,6 +88,26 @@ impl Axis {
         }
     }
 
+    /// Returns the index of the axis in operands that are broadcast: of a name, the negative index
+    /// in the first operand that has the name. Broadcasting aligns the last axes, so the index
+    /// means the same axis in operands of other ranks.
+    ///
+    /// # Errors
+    /// Returns the error of [`Axis::of`] for the first operand if no operand has the name.
+    pub(super) fn of_operands(&self, graph: &Graph, operands: [ExprId; 2]) -> Result<i64> {
+        let from_end = |operand: ExprId| {
+            let ty = graph.tensor_type(operand);
+            Some(to_i64(self.position(ty).ok()?) - to_i64(ty.rank()))
+        };
+        match self {
+            Axis::Number(number) => Ok(*number),
+            Axis::Name(_) => match operands.into_iter().find_map(from_end) {
+                Some(axis) => Ok(axis),
+                None => self.of(graph, operands[0]),
+            },
+        }
+    }
+
     /// Returns the nonnegative index of the axis in a tensor of a type.
     pub(super) fn position(&self, ty: &TensorType) -> Result<usize, ErrorKind> {
         let found = match self {

@@ -88,7 +88,8 @@ methods! {
     /// assert_eq!(x.vecdot(y, -1)?.to_vec::<i32>()?, [21, 43]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn vecdot(x, other; axis into Axis) one |graph| graph.vecdot(x, other, axis.of(graph, x)?);
+    fn vecdot(x, other; axis into Axis) one |graph|
+        graph.vecdot(x, other, axis.of_operands(graph, [x, other])?);
 
     /// Returns all products of an element of this and an element of the other; the result has the
     /// axes of both.

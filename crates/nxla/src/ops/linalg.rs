@@ -477,7 +477,8 @@ methods! {
     /// assert_eq!(z.to_vec::<i32>()?, [0, 0, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn cross(x, y; axis into Axis) one |graph| graph.cross(x, y, axis.of(graph, x)?);
+    fn cross(x, y; axis into Axis) one |graph|
+        graph.cross(x, y, axis.of_operands(graph, [x, y])?);
 
     /// Returns the sum of a diagonal of matrices, `offset` columns right of the main diagonal.
     ///

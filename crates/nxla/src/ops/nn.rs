@@ -443,7 +443,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn softmax_cross_entropy(logits, labels; axis into Axis) one |graph|
-        graph.softmax_cross_entropy(logits, labels, axis.of(graph, logits)?);
+        graph.softmax_cross_entropy(logits, labels, axis.of_operands(graph, [logits, labels])?);
 
     /// Returns `-log_softmax(logits)` at integer labels along an axis. The loss of a label that is
     /// not the index of a class is NaN, without a gradient.
@@ -504,8 +504,10 @@ methods! {
     /// assert!(half.log()?.kl_divergence(&half, 0)?.item::<f32>()?.abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn kl_divergence(log_predictions, targets; axis into Axis) one |graph|
-        graph.kl_divergence(log_predictions, targets, axis.of(graph, log_predictions)?);
+    fn kl_divergence(log_predictions, targets; axis into Axis) one |graph| {
+        let axis = axis.of_operands(graph, [log_predictions, targets])?;
+        graph.kl_divergence(log_predictions, targets, axis)
+    };
 
     /// Returns the cosines of the angles between vectors along an axis.
     ///
@@ -517,7 +519,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn cosine_similarity(x, y; axis into Axis, epsilon: f64) one |graph|
-        graph.cosine_similarity(x, y, axis.of(graph, x)?, epsilon);
+        graph.cosine_similarity(x, y, axis.of_operands(graph, [x, y])?, epsilon);
 
     /// Returns the largest elements of windows over the spatial axes.
     ///

@@ -24,6 +24,27 @@ fn names_select_axes() {
 }
 
 #[test]
+fn names_select_axes_of_operands_of_different_ranks() {
+    let x = Tensor::from([1.0f32, 0.0, 0.0]).with_names(["column"]).unwrap();
+    let y =
+        Tensor::from([[0.5f32, 1.0, 0.0], [0.5, 0.0, 2.0]]).with_names(["row", "column"]).unwrap();
+    agree!((x, y) => x.vecdot(y, "column"), [2], [0.5, 0.5]);
+    agree!((x, y) => y.vecdot(x, "column"), [2], [0.5, 0.5]);
+    agree!((x, y) => x.cross(y, "column"), [2, 3], [0, 0, 1, 0, -2, 0]);
+    let unnamed = x.clone().with_names(()).unwrap();
+    for x in [x, unnamed] {
+        let last = x.cosine_similarity(&y, -1, 0.0).unwrap();
+        assert_eq!(numbers(&x.cosine_similarity(&y, "column", 0.0).unwrap()), numbers(&last));
+        let last = x.kl_divergence(&y, -1).unwrap();
+        assert_eq!(numbers(&x.kl_divergence(&y, "column").unwrap()), numbers(&last));
+        let last = x.softmax_cross_entropy(&y, -1).unwrap();
+        assert_eq!(numbers(&x.softmax_cross_entropy(&y, "column").unwrap()), numbers(&last));
+        assert!(x.cosine_similarity(&y, "row", 0.0).is_err());
+        assert!(y.cosine_similarity(&x, "row", 0.0).is_err());
+    }
+}
+
+#[test]
 fn movement() {
     let x = matrix();
     agree!((x) => x.reshape([3, 2]), [3, 2], [1, 2, 3, 4, 5, 6]);

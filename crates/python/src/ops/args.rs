@@ -134,6 +134,45 @@ impl Axis {
     }
 }
 
+/// One axis of operands that are broadcast.
+pub(crate) struct AxisOfOperands(Axis);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisOfOperands {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(AxisOfOperands)
+    }
+}
+
+impl From<i64> for AxisOfOperands {
+    fn from(axis: i64) -> Self {
+        AxisOfOperands(axis.into())
+    }
+}
+
+impl AxisOfOperands {
+    /// Returns the position of the axis: of a name, the negative position in the first operand that
+    /// has the name. Broadcasting aligns the last axes, so the position means the same axis in
+    /// operands of other ranks.
+    ///
+    /// # Errors
+    /// Returns an error that describes the first operand if no operand has an axis of this name.
+    pub(crate) fn of(&self, graph: &Graph, operands: &[ExprId]) -> Result<i64> {
+        let from_end = |&operand: &ExprId| {
+            let ty = graph.tensor_type(operand);
+            Some(self.0.of_type(ty).ok()? - to_i64(ty.rank()))
+        };
+        match &self.0 {
+            Axis::Number(number) => Ok(*number),
+            name @ Axis::Name(_) => match operands.iter().find_map(from_end) {
+                Some(axis) => Ok(axis),
+                None => name.of(graph, operands[0]),
+            },
+        }
+    }
+}
+
 /// Several axes of an operand, the first unless another is said: one alone, or a sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisList<const OF: usize = 0>(pub(crate) Vec<Axis>);

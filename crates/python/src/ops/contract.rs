@@ -1,13 +1,10 @@
 //! Products that contract axes.
 
-use std::borrow::Cow;
-
-use nxla_runtime::Result;
 use nxla_runtime::graph::build::ConvOptions;
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, Count};
-use super::declare::{Argument, ArgumentContext, functions};
+use super::args::{AxisList, AxisOfOperands, Count};
+use super::declare::functions;
 use super::window::{PaddingArg, PerAxis};
 use crate::apply::{apply, one};
 use crate::operands::{Operands, Role};
@@ -22,35 +19,6 @@ pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyR
         }
     }
     apply(x.py(), "matmul", &operands.values()?, |graph, ids| one(graph.matmul(ids[0], ids[1])))
-}
-
-/// An axis of the result, which may have axes that the first operand lacks.
-struct AxisOfResult(Axis);
-
-impl From<i64> for AxisOfResult {
-    fn from(axis: i64) -> Self {
-        AxisOfResult(axis.into())
-    }
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for AxisOfResult {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(AxisOfResult)
-    }
-}
-
-impl Argument for AxisOfResult {
-    type Value = Axis;
-
-    fn annotation() -> Cow<'static, str> {
-        Axis::annotation()
-    }
-
-    fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<Axis> {
-        Ok(self.0)
-    }
 }
 
 functions! {
@@ -166,17 +134,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.vecdot([[1, 2], [3, 4]], [1, 1]).tolist()
     /// [3, 7]
-    fn vecdot(x1, x2, /, axis: AxisOfResult = -1) |graph| {
-        let axis = match axis {
-            Axis::Number(axis) => axis,
-            // The product has the axis names of both operands.
-            Axis::Name(_) => {
-                let products = graph.multiply(x1, x2)?;
-                axis.of(graph, products)?
-            }
-        };
-        graph.vecdot(x1, x2, axis)
-    };
+    fn vecdot(x1, x2, /, axis: AxisOfOperands = -1) |graph| graph.vecdot(x1, x2, axis);
 
     /// Multiply every element of one tensor by every element of the other.
     ///

@@ -14,7 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::args::{Axis, AxisList, Count, Integer, NamesArg, OperandSequence, ShapeArg};
+use super::args::{
+    Axis, AxisList, AxisOfOperands, Count, Integer, NamesArg, OperandSequence, ShapeArg,
+};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, is_of_nxla, kind_of, user_error};
@@ -245,6 +247,18 @@ impl Argument for Axis {
             (axis, [first, ..]) => axis.of(site.graph, *first),
             (Axis::Name(_), []) => Err(site.refuse("must be an int without operands; got a name")),
         }
+    }
+}
+
+impl Argument for AxisOfOperands {
+    type Value = i64;
+
+    fn annotation() -> Cow<'static, str> {
+        Axis::annotation()
+    }
+
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<i64> {
+        self.of(site.graph, site.ids)
     }
 }
 

@@ -3,7 +3,7 @@
 use nxla_runtime::graph::build::{Attention, Pool};
 use pyo3::prelude::*;
 
-use crate::ops::args::{Axis, AxisList, Count};
+use crate::ops::args::{Axis, AxisList, AxisOfOperands, Count};
 use crate::ops::declare::functions;
 use crate::ops::window::{PaddingArg, Window};
 
@@ -208,7 +208,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> round(nx.nn.softmax_cross_entropy([0.0, 0.0], [0.5, 0.5]).item(), 4)
     /// 0.6931
-    fn softmax_cross_entropy(logits, labels, /, *, axis: Axis = -1) |graph|
+    fn softmax_cross_entropy(logits, labels, /, *, axis: AxisOfOperands = -1) |graph|
         graph.softmax_cross_entropy(logits, labels, axis);
 
     /// Return ``-log_softmax(logits)`` at integer class indices.
@@ -328,7 +328,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> round(nx.nn.kl_divergence(nx.log([0.5, 0.5]), [1.0, 0.0]).item(), 4)
     /// 0.6931
-    fn kl_divergence(log_predictions, targets, /, *, axis: Axis = -1) |graph|
+    fn kl_divergence(log_predictions, targets, /, *, axis: AxisOfOperands = -1) |graph|
         graph.kl_divergence(log_predictions, targets, axis);
 
     /// Return cosines of the angles between vectors.
@@ -352,7 +352,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> round(nx.nn.cosine_similarity([1.0, 0.0], [1e30, 1e30]).item(), 4)
     /// 0.7071
-    fn cosine_similarity(x1, x2, /, *, axis: Axis = -1, epsilon: f64 = 1e-08) |graph|
+    fn cosine_similarity(x1, x2, /, *, axis: AxisOfOperands = -1, epsilon: f64 = 1e-08) |graph|
         graph.cosine_similarity(x1, x2, axis, epsilon);
 
     /// Return the maxima of windows.
