@@ -92,6 +92,11 @@ pub(crate) struct TracedErrors {
 }
 
 impl TracedErrors {
+    /// Returns `true` if the traced function has returned an error.
+    pub(crate) fn has_error(&self) -> bool {
+        self.occurred.get()
+    }
+
     /// Returns the container that a traced function returned.
     pub(crate) fn check<R: Outputs>(&self, returned: R) -> Result<R::Container> {
         returned.into_container().inspect_err(|_| self.occurred.set(true))
@@ -107,7 +112,7 @@ pub(crate) fn attempt_call<T>(
 ) -> Result<Option<T>> {
     let errors = TracedErrors::default();
     let built = trace.attempt(location, || match drop_hooks_on_error(trace, || build(&errors)) {
-        Err(error) if errors.occurred.get() => Ok(Err(error)),
+        Err(error) if errors.has_error() => Ok(Err(error)),
         built => built.map(Ok),
     });
     built.transpose()

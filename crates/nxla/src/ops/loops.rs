@@ -90,7 +90,8 @@ fn repeat<S: Container, R: Outputs<Container = S>>(
     let values = attempt_call(&trace, location, |errors| {
         let body = |state| Ok((errors.check(body(state))?, None));
         let functions = Loop::new((expected, &trace), &start.structure, location, condition, body);
-        functions.trace(replay, &start).map_err(located)
+        let traced = functions.trace(replay, &start);
+        if errors.has_error() { traced } else { traced.map_err(located) }
     })?;
     Ok(match values {
         None => initial,

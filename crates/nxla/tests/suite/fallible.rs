@@ -1,5 +1,6 @@
 //! Traced functions that return a `Result`.
 
+use nxla::graph::{Difference, ErrorKind, Misfit, Region};
 use nxla::{
     Container, Error, Expr, Function, Keep, Replay, Result, Tensor, block, checkpoint, cond,
     custom_grad, custom_jvp, fori, grad, hessian, hessian_diagonal, hook, hvp, if_, jacfwd,
@@ -173,4 +174,20 @@ fn an_earlier_error_of_an_operation_takes_precedence() {
     });
     let error = f.call(2.0f32).unwrap_err().to_string();
     assert!(error.starts_with("at: ") && error.contains("fallible.rs:"), "{error}");
+}
+
+#[test]
+fn loops_return_errors_of_functions_unchanged() {
+    let misfit = Misfit {
+        region: Region::Branch(1),
+        result: 0,
+        path: None,
+        found: "f32".into(),
+        expected: "s32".into(),
+        difference: Difference::DType,
+    };
+    let error = ErrorKind::Misfit(misfit.into()).of("inner");
+    let expected = error.to_string();
+    let f = jit(move |x: Expr| fori(0, 2, x, |_, _| Err::<Expr, Error>(error.clone().into())));
+    assert_eq!(f.call(2.0f32).unwrap_err().to_string(), expected);
 }
