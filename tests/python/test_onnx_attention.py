@@ -162,6 +162,7 @@ CASES = {
     "weights": lambda: Case([5], 2, 3, qk_output=2),
     "not causal": lambda: Case([5, 3], 5, 0, causal=0),
     "padded chunks": lambda: Case([7, 3], 3, 8, valid=[2, 3], has_valid=True, do_rotary=1),
+    "padding after the buffer": lambda: Case([8], 3, 8, valid=[2], has_valid=True),
     "norms": lambda: Case([5], 5, 0, norms=1, do_rotary=1),
 }
 

@@ -176,10 +176,15 @@ fn append(
         return call.pad_axis(new, zero, 2, more(count));
     };
     if batch == 1 {
-        let buffer = call.pad_axis(past, zero, 2, more(own))?;
+        // New elements may end with padding. Without space for the padding, the start would be
+        // clamped, and the new elements would replace earlier ones.
+        let space = if call.optional(16).is_some() { to_i64(count) } else { 0 };
+        let (low, high) = more(own);
+        let buffer = call.pad_axis(past, zero, 2, (low, high + space))?;
         let graph = call.graph();
-        let start = graph.reshape(lengths.past, Shape::scalar())?;
-        return Ok(graph.put_slice_along_axis(buffer, SliceStart::Dynamic(start), new, 2)?);
+        let start = SliceStart::Dynamic(graph.reshape(lengths.past, Shape::scalar())?);
+        let written = graph.put_slice_along_axis(buffer, start, new, 2)?;
+        return Ok(graph.slice_along_axis(written, SliceStart::at(0), capacity, 2, 1)?);
     }
     let graph = call.graph();
     let all = graph.concatenate(&[past, new], 2)?;
