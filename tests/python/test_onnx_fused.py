@@ -66,6 +66,22 @@ def test_general_product_with_activation(name: str) -> None:
     np.testing.assert_allclose(found, function(0.5 * a @ b.T + c), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "function"),
+    [
+        ("HardSigmoid", "beta", 0.6, lambda x: np.clip(0.2 * x + 0.6, 0, 1)),
+        ("Selu", "gamma", 0.5, lambda x: 0.5 * np.where(x < 0, 1.6732632 * np.expm1(x), x)),
+    ],
+)
+def test_missing_parameters_have_defaults(
+    name: str, parameter: str, value: float, function: Any
+) -> None:
+    a, b = normal(3, 4), normal(4, 5)
+    options = [text("activation", name), floating(f"activation_{parameter}", value)]
+    found = run("FusedGemm", [a, b], *options, domain=DOMAIN).numpy()
+    np.testing.assert_allclose(found, function(a @ b), rtol=1e-4, atol=1e-5)
+
+
 def test_an_unknown_activation_raises() -> None:
     inputs = [normal(2, 2), normal(2, 2)]
     match = 'activation: the function "Sin" is not supported'

@@ -22,46 +22,53 @@ pub(super) const OPERATORS: &[Operator] = &[
             result = call.graph().add(result, sum)?;
         }
         let parameters = call.floats("activation_params")?.unwrap_or_default();
-        Ok(vec![activate(call, result, &parameters)?])
+        let parameter = |index: usize| parameters.get(index).copied();
+        // The second parameter of a function is beta or gamma: no function has both.
+        let parameters = [parameter(0), parameter(1), parameter(1)];
+        Ok(vec![activate(call, result, parameters)?])
     }),
     operator("com.microsoft:FusedGemm", |call| {
         let result = gemm(call)?[0];
-        let mut parameters = Vec::new();
-        for name in ["activation_alpha", "activation_beta", "activation_gamma"] {
-            parameters.extend(call.maybe_float(name)?);
-        }
-        Ok(vec![activate(call, result, &parameters)?])
+        let parameters = [
+            call.maybe_float("activation_alpha")?,
+            call.maybe_float("activation_beta")?,
+            call.maybe_float("activation_gamma")?,
+        ];
+        Ok(vec![activate(call, result, parameters)?])
     }),
     operator("com.microsoft:FusedMatMul", matmul),
 ];
 
 /// Applies the function that the attribute `activation` names, with its parameters.
-fn activate(call: &mut Call<'_, '_, '_>, x: ExprId, parameters: &[f64]) -> Built<ExprId> {
-    let or = |index: usize, default: f64| parameters.get(index).copied().unwrap_or(default);
+fn activate(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    [alpha, beta, gamma]: [Option<f64>; 3],
+) -> Built<ExprId> {
     let name = call.text("activation", "")?;
     Ok(match name.as_str() {
         "" => x,
-        "Celu" => call.graph().celu(x, or(0, 1.0))?,
+        "Celu" => call.graph().celu(x, alpha.unwrap_or(1.0))?,
         "Clip" => {
-            let (low, high) = (or(0, f64::NEG_INFINITY), or(1, f64::INFINITY));
+            let (low, high) = (alpha.unwrap_or(f64::NEG_INFINITY), beta.unwrap_or(f64::INFINITY));
             let (low, high) = (call.scalar(low, x)?, call.scalar(high, x)?);
             call.graph().clip(x, low, high)?
         }
-        "Elu" => call.graph().elu(x, or(0, 1.0))?,
-        "HardSigmoid" => hard_sigmoid(call, x, or(0, 0.2), or(1, 0.5))?,
-        "LeakyRelu" => call.graph().leaky_relu(x, or(0, 0.01))?,
+        "Elu" => call.graph().elu(x, alpha.unwrap_or(1.0))?,
+        "HardSigmoid" => hard_sigmoid(call, x, alpha.unwrap_or(0.2), beta.unwrap_or(0.5))?,
+        "LeakyRelu" => call.graph().leaky_relu(x, alpha.unwrap_or(0.01))?,
         "Relu" => relu(call, x)?,
         "Selu" => {
-            let gamma = call.scalar(or(1, 1.050_701), x)?;
+            let gamma = call.scalar(gamma.unwrap_or(1.050_701), x)?;
             let graph = call.graph();
-            let curve = graph.elu(x, or(0, 1.673_263_2))?;
+            let curve = graph.elu(x, alpha.unwrap_or(1.673_263_2))?;
             graph.multiply(curve, gamma)?
         }
         "Sigmoid" => call.graph().sigmoid(x)?,
         "Softplus" => call.graph().softplus(x)?,
         "Softsign" => call.graph().soft_sign(x)?,
         "Tanh" => call.graph().tanh(x)?,
-        "ThresholdedRelu" => thresholded_relu(call, x, or(0, 1.0), BinaryOp::Greater)?,
+        "ThresholdedRelu" => thresholded_relu(call, x, alpha.unwrap_or(1.0), BinaryOp::Greater)?,
         other => {
             return unsupported(format!("activation: the function {other:?} is not supported"));
         }
