@@ -261,6 +261,20 @@ def test_unsupported_group_query_attention_raises(options: dict[str, Any], match
         Case([3], 3, 0, **options).run()
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_one_of_two_inputs_raises(missing: int) -> None:
+    case, norms = Case([5], 2, 3), Case([5], 5, 0, norms=1)
+    case.past[missing] = norms.norms[missing] = None
+    for group, names in ((case, "past_key, past_value"), (norms, "q_norm_weight, k_norm_weight")):
+        with pytest.raises(nx.FormatError, match=f"{names}: must both exist or both be missing"):
+            group.run()
+    past = [normal(2, 2, 2, 4), normal(2, 2, 2, 4)]
+    past[missing] = None
+    inputs = [normal(2, 4, 8), normal(2, 4, 8), normal(2, 4, 8), None, None, None, *past]
+    with pytest.raises(nx.FormatError, match="past_key, past_value: must both exist"):
+        run("MultiHeadAttention", inputs, integer("num_heads", 2), domain=DOMAIN)
+
+
 def attend(
     query: np.ndarray,
     key: np.ndarray,

@@ -44,6 +44,15 @@ impl<'m> Call<'_, 'm, '_> {
         Ok(inputs)
     }
 
+    /// Returns two neighboring inputs, or `None` if the node has neither.
+    pub(super) fn optional_pair(&self, first: usize, names: &str) -> Built<Option<[ExprId; 2]>> {
+        match (self.optional(first), self.optional(first + 1)) {
+            (Some(left), Some(right)) => Ok(Some([left, right])),
+            (None, None) => Ok(None),
+            _ => invalid(format!("{names}: must both exist or both be missing")),
+        }
+    }
+
     /// Returns all inputs from an index on, which must exist.
     pub(super) fn inputs_from(&self, first: usize) -> Built<Vec<ExprId>> {
         (first..self.inputs.len()).map(|index| self.input(index)).collect()

@@ -309,7 +309,7 @@ fn multi_head_attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let count = call.positive("num_heads", 0)?;
     let mut heads = read_heads(call, count)?;
     let mut past = 0;
-    if let (Some(key), Some(value)) = (call.optional(6), call.optional(7)) {
+    if let Some([key, value]) = call.optional_pair(6, "past_key, past_value")? {
         past = call.shape(key).get(2).copied().unwrap_or(0);
         heads.key = call.graph().concatenate(&[key, heads.key], 2)?;
         heads.value = call.graph().concatenate(&[value, heads.value], 2)?;

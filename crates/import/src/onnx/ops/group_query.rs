@@ -57,11 +57,11 @@ fn split(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> 
 fn read_heads(call: &mut Call<'_, '_, '_>) -> Built<Heads> {
     let (count, own) = (call.positive("num_heads", 0)?, call.positive("kv_num_heads", 0)?);
     let query = call.input(0)?;
-    let parts = match (call.optional(1), call.optional(2)) {
-        (Some(key), Some(value)) => {
+    let parts = match call.optional_pair(1, "key, value")? {
+        Some([key, value]) => {
             [split(call, query, count)?, split(call, key, own)?, split(call, value, own)?]
         }
-        (None, None) => {
+        None => {
             let packed = split(call, query, count.saturating_add(own.saturating_mul(2)))?;
             let graph = call.graph();
             let mut part = |first: usize, count: usize| {
@@ -69,7 +69,6 @@ fn read_heads(call: &mut Call<'_, '_, '_>) -> Built<Heads> {
             };
             [part(0, count)?, part(count, own)?, part(count + own, own)?]
         }
-        _ => return invalid("key, value: must both exist or both be missing"),
     };
     let [query, key, value] = parts;
     if call.shape(query)[1] != call.shape(key)[1] {
@@ -85,14 +84,15 @@ fn read_heads(call: &mut Call<'_, '_, '_>) -> Built<Heads> {
 
 /// Divides queries and keys by their root mean square, if the node has weights for them.
 fn normalize_heads(call: &mut Call<'_, '_, '_>, heads: &mut Heads) -> Built<()> {
+    let Some([query, key]) = call.optional_pair(14, "q_norm_weight, k_norm_weight")? else {
+        return Ok(());
+    };
     let epsilon = call.float("qk_norm_epsilon", 1e-6)?;
-    for (x, index, name) in
-        [(&mut heads.query, 14, "q_norm_epsilon"), (&mut heads.key, 15, "k_norm_epsilon")]
+    for (x, weight, name) in
+        [(&mut heads.query, query, "q_norm_epsilon"), (&mut heads.key, key, "k_norm_epsilon")]
     {
-        if let Some(weight) = call.optional(index) {
-            let epsilon = call.float(name, epsilon)?;
-            *x = call.graph().rms_norm(*x, Some(weight), &[-1], epsilon)?;
-        }
+        let epsilon = call.float(name, epsilon)?;
+        *x = call.graph().rms_norm(*x, Some(weight), &[-1], epsilon)?;
     }
     Ok(())
 }
@@ -243,9 +243,9 @@ fn group_query_attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     normalize_heads(call, &mut heads)?;
     let lengths = read_lengths(call, &heads)?;
     rotate_heads(call, &mut heads, &lengths)?;
-    let (past_key, past_value) = (call.optional(3), call.optional(4));
-    let key = append(call, past_key, heads.key, &lengths)?;
-    let value = append(call, past_value, heads.value, &lengths)?;
+    let past = call.optional_pair(3, "past_key, past_value")?;
+    let key = append(call, past.map(|[key, _]| key), heads.key, &lengths)?;
+    let value = append(call, past.map(|[_, value]| value), heads.value, &lengths)?;
     let count = call.shape(heads.query)[1];
     for (x, all) in [(&mut heads.key, key), (&mut heads.value, value)] {
         let first = SliceStart::at(0);

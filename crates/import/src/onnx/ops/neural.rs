@@ -258,7 +258,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         return invalid(format!("Q: must have 3 or 4 axes; got {}", call.ty(query)));
     };
     let mut past = 0;
-    if let (Some(past_key), Some(past_value)) = (call.optional(4), call.optional(5)) {
+    if let Some([past_key, past_value]) = call.optional_pair(4, "past_key, past_value")? {
         past = call.shape(past_key).get(2).copied().unwrap_or(0);
         key = call.graph().concatenate(&[past_key, key], 2)?;
         value = call.graph().concatenate(&[past_value, value], 2)?;
