@@ -275,6 +275,21 @@ def test_one_of_two_inputs_raises(missing: int) -> None:
         run("MultiHeadAttention", inputs, integer("num_heads", 2), domain=DOMAIN)
 
 
+@pytest.mark.parametrize(
+    ("columns", "options", "match"),
+    [
+        ((4, 4), {"rotary_embedding_dim": 4}, "num_heads: must be positive if rotary_embedding_dim"),
+        ((4, 4), {"rotary_embedding_dim": -2}, "rotary_embedding_dim: must not be negative; got -2"),
+        ((4, 1), {"num_heads": 2}, "cos_cache, sin_cache: must have 4 columns"),
+        ((1, 4), {"num_heads": 2}, "cos_cache, sin_cache: must have 4 columns"),
+    ],
+)
+def test_invalid_rotary_embeddings_raise(columns: Any, options: Any, match: str) -> None:
+    inputs = [normal(2, 3, 16), np.zeros((2, 3), np.int64), *(normal(5, each) for each in columns)]
+    with pytest.raises(nx.FormatError, match=match):
+        run("RotaryEmbedding", inputs, *attributes(options), domain=DOMAIN)
+
+
 def attend(
     query: np.ndarray,
     key: np.ndarray,

@@ -26,27 +26,34 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if scale != 1.0 {
         return unsupported(format!("scale: must be 1.0; got {scale}"));
     }
+    let rotated = call.int("rotary_embedding_dim", 0)?;
+    let Ok(rotated) = usize::try_from(rotated) else {
+        return invalid(format!("rotary_embedding_dim: must not be negative; got {rotated}"));
+    };
     let shape = call.shape(x);
     let is_flat = shape.rank() == 3;
-    let mut y = if is_flat && call.int("num_heads", 0)? == 0 {
-        let size = call.shape(cos).last().map_or(0, |&half| half.saturating_mul(2));
-        let [batch, length, all] = shape[..] else { return Ok(vec![x]) };
-        if size == 0 || !all.is_multiple_of(size) {
-            return invalid(format!("num_heads: must be positive for {}", call.ty(x)));
+    let mut y = match shape[..] {
+        [batch, length, all] if call.int("num_heads", 0)? == 0 => {
+            // The tables have half as many columns as a head, unless only a part of it is rotated.
+            if rotated != 0 {
+                return invalid(
+                    "num_heads: must be positive if rotary_embedding_dim is set; got 0",
+                );
+            }
+            let size = call.shape(cos).last().map_or(0, |&half| half.saturating_mul(2));
+            if size == 0 || !all.is_multiple_of(size) {
+                return invalid(format!("num_heads: must be positive for {}", call.ty(x)));
+            }
+            let graph = call.graph();
+            let split = graph.reshape(x, [batch, length, all / size, size])?;
+            graph.transpose(split, Some(&[0, 2, 1, 3]))?
         }
-        let graph = call.graph();
-        let split = graph.reshape(x, [batch, length, all / size, size])?;
-        graph.transpose(split, Some(&[0, 2, 1, 3]))?
-    } else {
-        heads_of(call, x, "num_heads")?
+        _ => heads_of(call, x, "num_heads")?,
     };
     let [batch, _, length, size] = call.shape(y)[..] else {
         return invalid(format!("X: must have 3 or 4 axes; got {}", call.ty(x)));
     };
-    let rotated = match usize::try_from(call.int("rotary_embedding_dim", 0)?).unwrap_or(0) {
-        0 => size,
-        rotated => rotated,
-    };
+    let rotated = if rotated == 0 { size } else { rotated };
     if rotated == 0 || rotated > size || !rotated.is_multiple_of(2) {
         let why = format!("must be even and at most {size}; got {rotated}");
         return invalid(format!("rotary_embedding_dim: {why}"));
@@ -76,6 +83,11 @@ pub(super) fn rotate(
     let mut shape = call.shape(x);
     let size = shape.last().copied().unwrap_or(0);
     let half = rotated / 2;
+    if [cos, sin].iter().any(|&table| call.shape(table).last() != Some(&half)) {
+        let (cos, sin) = (call.ty(cos), call.ty(sin));
+        let why = format!("must have {half} columns; got {cos} and {sin}");
+        return invalid(format!("cos_cache, sin_cache: {why}"));
+    }
     let graph = call.graph();
     let part = |graph: &mut Graph, first: usize, count: usize, step: usize| {
         graph.slice_along_axis(x, SliceStart::at(first), count, -1, step)
