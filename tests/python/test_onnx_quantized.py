@@ -171,3 +171,19 @@ def test_scales_of_elements_raise() -> None:
     many = np.full(3, scale)
     with pytest.raises(nx.ArgumentError, match="input 1: must be one number"):
         run("QLinearSigmoid", [x, many, zero, scale, zero], domain=DOMAIN)
+
+
+@pytest.mark.parametrize("operator", ["MatMulIntegerToFloat", "QAttention", "QGemm"])
+@pytest.mark.parametrize("argument", ["scale", "zero point"])
+def test_parameters_of_rows_raise(operator: str, argument: str) -> None:
+    a, b = np.ones((1, 3, 6), np.uint8), np.ones((6, 6), np.uint8)
+    scale, zero, bias = number(0.1), np.array(1, np.uint8), np.ones(6, np.float32)
+    rows = [np.full(3, 0.1, np.float32), zero] if argument == "scale" else [scale, np.full(3, zero)]
+    inputs = {
+        "MatMulIntegerToFloat": [a, b, rows[0], scale, rows[1], zero, bias],
+        "QAttention": [a, b, bias, rows[0], scale, None, rows[1], zero],
+        "QGemm": [a[0], *rows, b, scale, zero],
+    }
+    options = [integer("num_heads", 1)] if operator == "QAttention" else []
+    with pytest.raises(nx.ArgumentError, match=f"{argument} of the first matrix: must be one number"):
+        run(operator, inputs[operator], *options, domain=DOMAIN)

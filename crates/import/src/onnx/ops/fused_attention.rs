@@ -4,7 +4,7 @@ use nxla_expr::ExprId;
 use nxla_expr::build::{Formula, SliceStart};
 use nxla_tensor::DType;
 
-use super::contract::{along_axis, subtract_zero_point};
+use super::quantized::matmul_integer_to_float;
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, invalid, unsupported};
@@ -354,18 +354,9 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// Projects integers exactly.
 fn quantized_attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, weights, bias, x_scale, weight_scale] = call.inputs()?;
-    let (x_zero, weight_zero) = (call.optional(6), call.optional(7));
-    let x = subtract_zero_point(call, x, x_zero, 2)?;
-    let weights = subtract_zero_point(call, weights, weight_zero, 1)?;
-    let weight_scale = along_axis(call, weight_scale, 1)?;
-    let x_scale = along_axis(call, x_scale, 1)?;
-    let graph = call.graph();
-    let product = graph.matmul(x, weights)?;
-    let formula = Formula::new(graph);
-    let [product, x_scale, weight_scale, bias] =
-        formula.terms([product, x_scale, weight_scale, bias]);
-    let scaled = product.as_type(DType::F32) * (x_scale * weight_scale) + bias;
-    let projected = scaled.as_type(bias.dtype()).id()?;
+    let x = (x, x_scale, call.optional(6));
+    let weights = (weights, weight_scale, call.optional(7));
+    let projected = matmul_integer_to_float(call, x, weights, Some(bias))?;
     attend_projected(call, projected, None, [None, call.optional(5)], call.optional(8))
 }
 

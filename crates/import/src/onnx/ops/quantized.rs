@@ -18,8 +18,9 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("com.microsoft:DynamicQuantizeMatMul", dynamic_matmul),
     operator("com.microsoft:MatMulIntegerToFloat", |call| {
         let [a, b, a_scale, b_scale] = call.inputs()?;
-        let (a_zero, b_zero) = (call.optional(4), call.optional(5));
-        matmul(call, (a, a_scale, a_zero), (b, b_scale, b_zero), 6)
+        let (a, b) = ((a, a_scale, call.optional(4)), (b, b_scale, call.optional(5)));
+        let bias = call.optional(6);
+        Ok(vec![matmul_integer_to_float(call, a, b, bias)?])
     }),
     operator("com.microsoft:QGemm", gemm),
     operator("com.microsoft:QLinearAdd", |call| {
@@ -130,28 +131,43 @@ fn concatenate(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![round_to_dtype(call, scaled, Some(zero), dtype)?])
 }
 
-/// Returns the product of integers times their scales plus an optional bias, in the dtype of the
-/// scales. The second matrix may have a scale and a zero point for each column.
-fn matmul(
+/// A matrix of integers with its scale and its zero point.
+type Quantized = (ExprId, ExprId, Option<ExprId>);
+
+/// Subtracts the zero points of the operands of a product, and returns the differences and the product
+/// of the scales. The second matrix may have a scale and a zero point for each column.
+fn read_operands(
     call: &mut Call<'_, '_, '_>,
-    (a, a_scale, a_zero): (ExprId, ExprId, Option<ExprId>),
-    (b, b_scale, b_zero): (ExprId, ExprId, Option<ExprId>),
-    bias: usize,
-) -> Built<Vec<ExprId>> {
-    let a_scale = scalar(call, a_scale, "a_scale")?;
-    let b_scale = along_axis(call, b_scale, 1)?;
-    let a = subtract_zero_point(call, a, a_zero, 2)?;
+    (a, a_scale, a_zero): Quantized,
+    (b, b_scale, b_zero): Quantized,
+) -> Built<[ExprId; 3]> {
+    let a_scale = scalar(call, a_scale, "scale of the first matrix")?;
+    let a_zero = a_zero.map(|zero| scalar(call, zero, "zero point of the first matrix"));
+    let a = subtract_zero_point(call, a, a_zero.transpose()?, 1)?;
     let b = subtract_zero_point(call, b, b_zero, 1)?;
-    let bias = call.optional(bias);
+    let b_scale = along_axis(call, b_scale, 1)?;
+    let scale = call.graph().multiply(a_scale, b_scale)?;
+    Ok([a, b, scale])
+}
+
+/// Returns the product of integers times their scales plus an optional bias, in the dtype of the
+/// scales.
+pub(super) fn matmul_integer_to_float(
+    call: &mut Call<'_, '_, '_>,
+    a: Quantized,
+    b: Quantized,
+    bias: Option<ExprId>,
+) -> Built<ExprId> {
+    let [a, b, scale] = read_operands(call, a, b)?;
     let graph = call.graph();
     let product = graph.matmul(a, b)?;
     let formula = Formula::new(graph);
-    let [product, a_scale, b_scale] = formula.terms([product, a_scale, b_scale]);
-    let mut result = product.as_type(DType::F32) * (a_scale * b_scale);
+    let [product, scale] = formula.terms([product, scale]);
+    let mut result = product.as_type(DType::F32) * scale;
     if let Some(bias) = bias {
         result = result + formula.term(bias);
     }
-    Ok(vec![result.as_type(b_scale.dtype()).id()?])
+    Ok(result.as_type(scale.dtype()).id()?)
 }
 
 /// Quantizes the first matrix to bytes whose scale fits its range.
@@ -159,7 +175,9 @@ fn dynamic_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [a, b, b_scale] = call.inputs()?;
     let b_zero = call.optional(3);
     let [integers, scale, zero] = quantize_to_range(call, a)?;
-    matmul(call, (integers, scale, Some(zero)), (b, b_scale, b_zero), 4)
+    let bias = call.optional(4);
+    let a = (integers, scale, Some(zero));
+    Ok(vec![matmul_integer_to_float(call, a, (b, b_scale, b_zero), bias)?])
 }
 
 /// Returns `alpha (op(a) op(b) + c)`, quantized if the result has a scale. `c` has the scale of the
@@ -174,10 +192,7 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         }
     }
     let alpha = call.float("alpha", 1.0)?;
-    let a_scale = scalar(call, a_scale, "a_scale")?;
-    let b_scale = along_axis(call, b_scale, 1)?;
-    let a = subtract_zero_point(call, a, a_zero, 2)?;
-    let b = subtract_zero_point(call, b, b_zero, 1)?;
+    let [a, b, scale] = read_operands(call, (a, a_scale, a_zero), (b, b_scale, b_zero))?;
     let c = call.optional(6);
     let graph = call.graph();
     let mut sums = graph.dot(a, b)?;
@@ -185,8 +200,8 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         sums = graph.add(sums, c)?;
     }
     let formula = Formula::new(graph);
-    let [sums, a_scale, b_scale] = formula.terms([sums, a_scale, b_scale]);
-    let result = (sums.as_type(DType::F32) * (a_scale * b_scale * alpha)).id()?;
+    let [sums, scale] = formula.terms([sums, scale]);
+    let result = (sums.as_type(DType::F32) * (scale * alpha)).id()?;
     if call.optional(7).is_none() {
         return Ok(vec![result]);
     }
