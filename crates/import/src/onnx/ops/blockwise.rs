@@ -140,7 +140,11 @@ fn matmul_n_bits(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let dtype = call.dtype(x);
     let product = if call.shape(packed).size() == 0 {
-        // A projection without weights returns zeros.
+        // A projection without weights returns zeros. Weights that are cut off still have scales.
+        if call.shape(scales).size() != 0 {
+            let (packed, scales) = (call.ty(packed), call.ty(scales));
+            return invalid(format!("B: must have elements for the scales {scales}; got {packed}"));
+        }
         let mut shape = call.shape(x);
         match shape.as_mut_slice().last_mut() {
             Some(last) => *last = weights.outputs,
