@@ -159,3 +159,21 @@ def test_sequences_enter_branches_and_functions() -> None:
 def test_invalid_sequences_raise(nodes: list[bytes], match: str) -> None:
     with pytest.raises((nx.ArgumentError, nx.FormatError), match=match):
         apply(nodes)
+
+
+@pytest.mark.parametrize("sizes", [None, np.ones(65537, np.int64)])
+def test_a_split_has_a_limited_number_of_parts(sizes: Any) -> None:
+    inputs = ["x"] if sizes is None else ["x", "sizes"]
+    nodes = [node("SplitToSequence", inputs, ["s"]), node("SequenceLength", ["s"], ["y"])]
+    weights = [] if sizes is None else [tensor("sizes", sizes)]
+    body = graph(nodes, [value("x", [65537])], [value("y", None)], weights)
+    with pytest.raises(nx.ArgumentError, match="split: must be at most 65536 parts; got 65537"):
+        nx.from_onnx(model(body))(nx.zeros(65537))
+
+
+def test_a_model_has_a_limited_number_of_parts() -> None:
+    nodes = [node("SplitToSequence", ["x"], [f"s{index}"]) for index in range(16)]
+    nodes += [node("SequenceLength", ["s0"], ["y"])]
+    function = nx.from_onnx(model(graph(nodes, [value("x", [65536])], [value("y", None)])))
+    with pytest.raises(nx.FormatError, match="model has more than 1048576 nodes"):
+        function(nx.zeros(65536))

@@ -131,7 +131,7 @@ impl<'m, 'e> Importer<'m, 'e> {
             let why = format!("graph must have {expected} inputs; got {found}");
             return Err(at_name(&graph.name, why));
         }
-        self.count(&graph.name)?;
+        self.count(&graph.name, 1)?;
         let names = graph.inputs.iter().map(|info| info.name.as_str());
         self.scopes.push(names.zip(inputs.iter().cloned().map(Ok)).collect());
         let outputs = self.graph(graph);
@@ -153,9 +153,9 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
     }
 
-    /// Counts a node or a graph. A graph without nodes can be the body of an endless loop.
-    fn count(&mut self, label: &str) -> Result<(), ImportError> {
-        self.traced += 1;
+    /// Counts nodes. A graph counts as a node: a graph without nodes can be the body of an endless loop.
+    pub(super) fn count(&mut self, label: &str, nodes: usize) -> Result<(), ImportError> {
+        self.traced = self.traced.saturating_add(nodes);
         if self.traced > TRACED_NODES {
             let why = format!(
                 "model has more than {TRACED_NODES} nodes after functions and loops are expanded"
@@ -166,7 +166,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     fn node(&mut self, node: &'m Node) -> Result<(), ImportError> {
-        self.count(&node.label())?;
+        self.count(&node.label(), 1)?;
         let at = |fault: Fault| fault.at(node);
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (index, name) in node.inputs.iter().enumerate() {

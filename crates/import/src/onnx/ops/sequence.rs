@@ -105,6 +105,14 @@ fn concatenate(call: &mut Call<'_, '_, '_>, values: &[Option<Traced>]) -> Built<
     Ok(vec![Traced::Tensor(joined)])
 }
 
+/// Counts the parts of a tensor as nodes of the model: a loop can split tensors many times.
+fn count_parts(call: &mut Call<'_, '_, '_>, count: usize) -> Built<()> {
+    if count > LONGEST {
+        return unsupported(format!("split: must be at most {LONGEST} parts; got {count}"));
+    }
+    Ok(call.importer.count(&call.node.label(), count)?)
+}
+
 /// Splits a tensor into parts of the sizes of a list, of one size, or of one element. Parts of one
 /// element may drop the axis; PyTorch also writes their size, which ONNX Runtime accepts.
 fn split(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced>> {
@@ -120,14 +128,15 @@ fn split(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced>
     let parts = match each.map(usize::try_from) {
         Some(Ok(each)) if each > 0 => {
             let count = size.div_ceil(each);
-            if count > LONGEST {
-                let why = format!("split: must be at most {LONGEST} parts; got {count}");
-                return unsupported(why);
-            }
+            count_parts(call, count)?;
             (0..count).map(|part| each.min(size - part * each)).collect()
         }
         Some(_) => return invalid("split: must be positive"),
-        None => call.input(1).and_then(|split| call.sizes(split, "split"))?,
+        None => {
+            let sizes = call.input(1).and_then(|split| call.sizes(split, "split"))?;
+            count_parts(call, sizes.len())?;
+            sizes
+        }
     };
     let total = parts.iter().fold(0_usize, |sum, &part| sum.saturating_add(part));
     if total != size {
