@@ -39,6 +39,9 @@ impl Builder<'_> {
     /// selection. The operands are tensors, then an initial value of each. The result has the number of
     /// entries that the call declares.
     pub(super) fn approximate_top_k(&mut self, operation: &Operation, x: &[ExprId]) -> Built {
+        if x.is_empty() || !x.len().is_multiple_of(2) {
+            return malformed("needs a tensor and an initial value for each result");
+        }
         let Some(Attribute::List(names)) = operation.attribute(&["called_computations"]) else {
             return malformed("called_computations must be a list");
         };
