@@ -133,7 +133,9 @@ fn rotate_heads(call: &mut Call<'_, '_, '_>, heads: &mut Heads, lengths: &Length
     if !call.flag("do_rotary", false)? {
         return Ok(());
     }
-    let [batch, _, length, size] = call.shape(heads.query)[..] else { return Ok(()) };
+    let [batch, _, length, size] = call.shape(heads.query)[..] else {
+        return invalid(format!("query: must have 4 axes; got {}", call.ty(heads.query)));
+    };
     let positions = match call.optional(9) {
         Some(positions) => positions,
         None => {
@@ -167,7 +169,9 @@ fn append(
     new: ExprId,
     lengths: &Lengths,
 ) -> Built<ExprId> {
-    let [batch, _, count, _] = call.shape(new)[..] else { return Ok(new) };
+    let [batch, _, count, _] = call.shape(new)[..] else {
+        return invalid(format!("key, value: must have 4 axes; got {}", call.ty(new)));
+    };
     let own = past.map_or(0, |past| call.shape(past).get(2).copied().unwrap_or(0));
     let capacity = own.max(lengths.longest);
     let zero = call.scalar(0.0, new)?;

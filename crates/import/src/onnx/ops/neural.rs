@@ -226,7 +226,9 @@ pub(super) fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Bu
 
 /// Repeats each head so that keys have as many heads as queries.
 pub(super) fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
-    let [batch, own, length, size] = call.shape(x)[..] else { return Ok(x) };
+    let [batch, own, length, size] = call.shape(x)[..] else {
+        return invalid(format!("K, V: must have 4 axes; got {}", call.ty(x)));
+    };
     if own == heads {
         return Ok(x);
     }
@@ -282,7 +284,9 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let scale = call.float("scale", 1.0 / to_f64(size).sqrt())?;
     let (mut result, weights) = weighted_values(call, &attended, bias, scale)?;
     if is_flat {
-        let [batch, heads, length, size] = call.shape(result)[..] else { return Ok(vec![result]) };
+        let [batch, heads, length, size] = call.shape(result)[..] else {
+            return invalid(format!("V: must have 4 axes; got {}", call.ty(result)));
+        };
         let graph = call.graph();
         result = graph.transpose(result, Some(&[0, 2, 1, 3]))?;
         result = graph.reshape(result, [batch, length, heads.saturating_mul(size)])?;
