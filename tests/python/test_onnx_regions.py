@@ -54,6 +54,28 @@ def test_regions_of_images(mode: str, transform: str) -> None:
             np.testing.assert_allclose(found[index, 0, row, column], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(1, 4, 5), (1, 1, 1, 4, 5)])
+def test_images_of_other_ranks_raise(shape: tuple[int, ...]) -> None:
+    regions, images = np.zeros((1, 4), np.float32), np.zeros(1, np.int64)
+    with pytest.raises(nx.FormatError, match="X, rois: must have 4 axes and 4 columns"):
+        run("RoiAlign", [np.ones(shape, np.float32), regions, images])
+
+
+@pytest.mark.parametrize(
+    ("height", "groups", "match"),
+    [
+        (0, 1, "X: must have elements; got f32"),
+        (3, 0, "offset_group: must be positive; got 0"),
+        (3, 4, "offset_group: must divide the channels"),
+    ],
+)
+def test_invalid_deformable_convolutions_raise(height: int, groups: int, match: str) -> None:
+    shapes = (1, 2, height, 3), (1, 2, 1, 1), (1, 2, height, 3)
+    inputs = [np.ones(shape, np.float32) for shape in shapes]
+    with pytest.raises(nx.FormatError, match=match):
+        run("DeformConv", inputs, integer("offset_group", groups))
+
+
 def test_adaptive_samples_of_regions_raise() -> None:
     regions, images = np.zeros((1, 4), np.float32), np.zeros(1, np.int64)
     with pytest.raises(nx.ArgumentError, match="sampling_ratio: must be positive"):

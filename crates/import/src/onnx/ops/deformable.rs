@@ -34,10 +34,13 @@ struct Sizes {
 impl Sizes {
     fn read(call: &Call<'_, '_, '_>, x: ExprId, kernel: ExprId) -> Built<Sizes> {
         let (image, window) = (spatial_sizes(call, x)?, spatial_sizes(call, kernel)?);
+        if image.contains(&0) {
+            return invalid(format!("X: must have elements; got {}", call.ty(x)));
+        }
         let windows = Windows::read(call, &window, &image)?;
-        let offset_groups = usize::try_from(call.int("offset_group", 1)?).unwrap_or(0);
+        let offset_groups = call.positive("offset_group", 1)?;
         let [batch, channels] = [call.shape(x)[0], call.shape(x)[1]];
-        if offset_groups == 0 || !channels.is_multiple_of(offset_groups) || image.contains(&0) {
+        if !channels.is_multiple_of(offset_groups) {
             let why = format!("must divide the channels of {}; got {offset_groups}", call.ty(x));
             return invalid(format!("offset_group: {why}"));
         }

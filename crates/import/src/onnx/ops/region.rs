@@ -70,10 +70,8 @@ fn column(graph: &mut Graph, x: ExprId, index: i64) -> nxla_expr::Result<ExprId>
 /// between four elements; the maximum is the largest weighted element, as in ONNX Runtime.
 fn roi_align(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, regions, images] = call.inputs()?;
-    let ([_, channels, height, width], [count, 4]) = (
-        call.shape(x)[..].try_into().unwrap_or([0; 4]),
-        call.shape(regions)[..].try_into().unwrap_or([0; 2]),
-    ) else {
+    let (image, columns) = (call.shape(x), call.shape(regions));
+    let (&[_, channels, height, width], &[count, 4]) = (&image[..], &columns[..]) else {
         let (x, regions) = (call.ty(x), call.ty(regions));
         return invalid(format!("X, rois: must have 4 axes and 4 columns; got {x} and {regions}"));
     };
