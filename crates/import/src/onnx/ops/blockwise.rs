@@ -135,8 +135,10 @@ fn matmul_n_bits(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         block: call.positive("block_size", 0)?,
         bits: bits(call)?,
     };
-    if call.int("weight_prepacked", 0)? != 0 {
-        return unsupported("weight_prepacked: must be 0, since other layouts are of a device");
+    let layout = call.int("weight_prepacked", 0)?;
+    if layout != 0 {
+        let why = format!("must be 0; got {layout}: the layout depends on the device");
+        return unsupported(format!("weight_prepacked: {why}"));
     }
     let dtype = call.dtype(x);
     let product = if call.shape(packed).size() == 0 {

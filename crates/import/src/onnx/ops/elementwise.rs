@@ -192,9 +192,9 @@ fn bit_cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 /// Converts to a dtype. A number beyond the range of an 8-bit float becomes its largest number if
-/// the conversion saturates, and otherwise infinite or NaN. Floats become narrow or unsigned integers
-/// through wider signed ones, whose low bits remain: -1.5 becomes 255 in `u8`, as in ONNX Runtime,
-/// PyTorch and NumPy.
+/// the conversion saturates, and otherwise infinite or NaN. Floats become integers of fewer than
+/// 32 bits and `u32` through wider signed integers, whose low bits remain: -1.5 becomes 255 in `u8`, as
+/// in ONNX Runtime, PyTorch and NumPy. No wider signed integer exists for `u64`.
 pub(super) fn convert(
     graph: &mut Graph,
     x: ExprId,

@@ -30,9 +30,8 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("com.microsoft:SkipSimplifiedLayerNormalization", |call| skip_norm(call, true)),
 ];
 
-/// With `training_mode`, the statistics of the batch are used and returned.
-/// Normalizes channels. Until version 13, a node with further outputs is one in training, and the last
-/// two outputs are the statistics of the batch.
+/// Normalizes channels. In training (`training_mode`, or further outputs before version 14), the
+/// statistics of the batch are used and returned.
 fn batch_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale, bias, mean, variance] = call.inputs()?;
     let (epsilon, momentum) = (call.float("epsilon", 1e-5)?, call.float("momentum", 0.9)?);
