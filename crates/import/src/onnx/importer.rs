@@ -22,19 +22,19 @@ const TRACED_NODES: usize = 1 << 20;
 
 /// A value of a model during the trace.
 #[derive(Clone)]
-pub(super) enum Traced {
+pub(super) enum TracedValue {
     /// A tensor.
     Tensor(ExprId),
     /// The tensors of a sequence, whose length the trace knows.
     Sequence(Rc<[ExprId]>),
 }
 
-impl Traced {
+impl TracedValue {
     /// Returns the tensor.
     pub(super) fn tensor(self) -> Built<ExprId> {
         match self {
-            Traced::Tensor(id) => Ok(id),
-            Traced::Sequence(elements) => {
+            TracedValue::Tensor(id) => Ok(id),
+            TracedValue::Sequence(elements) => {
                 unsupported(format!("must be a tensor; got a sequence of {}", elements.len()))
             }
         }
@@ -42,7 +42,7 @@ impl Traced {
 }
 
 /// The values of one graph by name, or the reasons why values are missing.
-type Names<'m> = FxHashMap<&'m str, Built<Traced>>;
+type Names<'m> = FxHashMap<&'m str, Built<TracedValue>>;
 
 /// The state of a trace.
 pub(super) struct Importer<'m, 'e> {
@@ -83,7 +83,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         &mut self,
         values: Vec<(&'m str, ExprId)>,
     ) -> Result<Vec<ExprId>, ImportError> {
-        let bound = values.into_iter().map(|(name, id)| (name, Ok(Traced::Tensor(id))));
+        let bound = values.into_iter().map(|(name, id)| (name, Ok(TracedValue::Tensor(id))));
         self.scopes.push(bound.collect());
         let graph = &self.model.graph;
         let outputs = self.graph(graph)?;
@@ -95,7 +95,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     /// Traces a graph in the current scope and returns its outputs.
-    fn graph(&mut self, graph: &'m proto::Graph) -> Result<Vec<Traced>, ImportError> {
+    fn graph(&mut self, graph: &'m proto::Graph) -> Result<Vec<TracedValue>, ImportError> {
         for (name, tensor) in &graph.initializers {
             if self.scopes.last().is_some_and(|names| names.contains_key(name.as_str())) {
                 continue;
@@ -104,7 +104,7 @@ impl<'m, 'e> Importer<'m, 'e> {
                 Ok(tensor) => {
                     let literal = self.graph.tensor(tensor.clone());
                     let literal = literal.map_err(|error| at_name(name, error.to_string()))?;
-                    Ok(Traced::Tensor(literal))
+                    Ok(TracedValue::Tensor(literal))
                 }
                 Err(why) => Err(why.clone()),
             };
@@ -124,8 +124,8 @@ impl<'m, 'e> Importer<'m, 'e> {
     pub(super) fn trace_subgraph(
         &mut self,
         graph: &'m proto::Graph,
-        inputs: &[Traced],
-    ) -> Result<Vec<Traced>, ImportError> {
+        inputs: &[TracedValue],
+    ) -> Result<Vec<TracedValue>, ImportError> {
         if graph.inputs.len() != inputs.len() {
             let (expected, found) = (inputs.len(), graph.inputs.len());
             let why = format!("graph must have {expected} inputs; got {found}");
@@ -139,13 +139,13 @@ impl<'m, 'e> Importer<'m, 'e> {
         outputs
     }
 
-    fn bind(&mut self, name: &'m str, value: Built<Traced>) {
+    fn bind(&mut self, name: &'m str, value: Built<TracedValue>) {
         if let Some(names) = self.scopes.last_mut() {
             names.insert(name, value);
         }
     }
 
-    fn lookup(&self, name: &str) -> Built<Traced> {
+    fn lookup(&self, name: &str) -> Built<TracedValue> {
         let scopes = self.scopes[self.visible..].iter().rev();
         match scopes.filter_map(|names| names.get(name)).next() {
             Some(bound) => bound.clone(),
@@ -190,8 +190,10 @@ impl<'m, 'e> Importer<'m, 'e> {
         for (name, output) in node.outputs.iter().zip(outputs) {
             if !name.is_empty() {
                 let bound = match output {
-                    Traced::Tensor(id) => Traced::Tensor(self.fold_constant(id).map_err(at)?),
-                    sequence @ Traced::Sequence(_) => sequence,
+                    TracedValue::Tensor(id) => {
+                        TracedValue::Tensor(self.fold_constant(id).map_err(at)?)
+                    }
+                    sequence @ TracedValue::Sequence(_) => sequence,
                 };
                 self.bind(name, Ok(bound));
             }
@@ -199,23 +201,27 @@ impl<'m, 'e> Importer<'m, 'e> {
         Ok(())
     }
 
-    fn operator(&mut self, node: &'m Node, inputs: Vec<Option<Traced>>) -> Built<Vec<Traced>> {
+    fn operator(
+        &mut self,
+        node: &'m Node,
+        inputs: Vec<Option<TracedValue>>,
+    ) -> Built<Vec<TracedValue>> {
         let builder = ops::find(node.domain(), &node.operator).map_err(Fault::Unsupported)?;
         let version = self.version(node.domain());
         match builder {
             Builder::Tensors(build) => {
                 let tensors = inputs.into_iter().enumerate().map(|(index, input)| {
-                    let tensor = input.map(Traced::tensor).transpose();
+                    let tensor = input.map(TracedValue::tensor).transpose();
                     tensor.map_err(|fault| fault.of(&format!("input {index}")))
                 });
                 let inputs = tensors.collect::<Built<_>>()?;
                 let outputs = build(&mut Call { importer: self, node, inputs, version })?;
-                Ok(outputs.into_iter().map(Traced::Tensor).collect())
+                Ok(outputs.into_iter().map(TracedValue::Tensor).collect())
             }
             Builder::Values(build) => {
                 let tensors = inputs.iter().map(|input| match input {
-                    Some(Traced::Tensor(id)) => Some(*id),
-                    Some(Traced::Sequence(_)) | None => None,
+                    Some(TracedValue::Tensor(id)) => Some(*id),
+                    Some(TracedValue::Sequence(_)) | None => None,
                 });
                 let inputs_of_call = tensors.collect();
                 build(&mut Call { importer: self, node, inputs: inputs_of_call, version }, &inputs)
@@ -254,8 +260,8 @@ impl<'m, 'e> Importer<'m, 'e> {
         &mut self,
         node: &'m Node,
         function: &'m Function,
-        inputs: &[Option<Traced>],
-    ) -> Result<Vec<Traced>, ImportError> {
+        inputs: &[Option<TracedValue>],
+    ) -> Result<Vec<TracedValue>, ImportError> {
         if self.depth == CALL_DEPTH {
             let why = format!("calls of functions are nested more than {CALL_DEPTH} deep");
             return Err(at_name(&function.name, why));
@@ -284,7 +290,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         outputs
     }
 
-    fn body(&mut self, function: &'m Function) -> Result<Vec<Traced>, ImportError> {
+    fn body(&mut self, function: &'m Function) -> Result<Vec<TracedValue>, ImportError> {
         for node in &function.nodes {
             self.node(node)?;
         }

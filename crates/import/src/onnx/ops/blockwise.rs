@@ -50,7 +50,7 @@ fn unpack(call: &mut Call<'_, '_, '_>, packed: ExprId, bits: usize) -> Built<Exp
 }
 
 /// Returns the first elements along an axis.
-fn first(call: &mut Call<'_, '_, '_>, x: ExprId, axis: usize, count: usize) -> Built<ExprId> {
+fn take_first(call: &mut Call<'_, '_, '_>, x: ExprId, axis: usize, count: usize) -> Built<ExprId> {
     Ok(call.graph().slice_along_axis(x, SliceStart::at(0), count, to_i64(axis), 1)?)
 }
 
@@ -90,7 +90,7 @@ impl Weights {
         let bytes = (self.blocks().saturating_mul(self.bits)).div_ceil(8);
         let zero = call.graph().reshape(zero, [self.outputs, bytes])?;
         let zero = unpack(call, zero, self.bits)?;
-        first(call, zero, 1, self.blocks())
+        take_first(call, zero, 1, self.blocks())
     }
 
     /// Returns the weights, `(integer - zero point) * scale`. `group` holds the block of each input;
@@ -106,8 +106,8 @@ impl Weights {
         let mut scales = call.graph().reshape(scales, [outputs, blocks])?;
         let mut zero = self.zero_points(call, scales)?;
         if let Some(group) = group {
-            let group = first(call, group, 0, self.inputs)?;
-            integers = first(call, integers, 1, self.inputs)?;
+            let group = take_first(call, group, 0, self.inputs)?;
+            integers = take_first(call, integers, 1, self.inputs)?;
             scales = call.graph().take(scales, group, 1)?;
             if call.rank(zero) > 0 {
                 zero = call.graph().take(zero, group, 1)?;
@@ -122,7 +122,7 @@ impl Weights {
         }
         let matrix = dequantize(call, integers, scales, Some(zero))?;
         let matrix = call.graph().reshape(matrix, [outputs, blocks.saturating_mul(self.block)])?;
-        first(call, matrix, 1, self.inputs)
+        take_first(call, matrix, 1, self.inputs)
     }
 }
 
@@ -218,7 +218,7 @@ fn gather_blocks(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(zero) if bits < 8 => {
             let zero = unpack(call, zero, bits)?;
             let at = call.rank(zero) - 1;
-            Some(first(call, zero, at, last)?)
+            Some(take_first(call, zero, at, last)?)
         }
         None if dtype == DType::U8 => Some(call.scalar(to_f64(1 << (bits - 1)), scales)?),
         zero => zero,

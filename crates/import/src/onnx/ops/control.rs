@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use super::{Operator, operator, value_operator};
 use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault, invalid, unsupported};
-use crate::onnx::importer::Traced;
+use crate::onnx::importer::TracedValue;
 use crate::onnx::node::Call;
 use crate::onnx::proto;
 use crate::onnx::tensors::dtype_of;
@@ -32,26 +32,27 @@ fn known_truth(call: &mut Call<'_, '_, '_>, condition: ExprId) -> Built<Option<b
 fn call_body(
     call: &mut Call<'_, '_, '_>,
     body: &'static str,
-    inputs: &[Traced],
-) -> Built<Vec<Traced>> {
+    inputs: &[TracedValue],
+) -> Built<Vec<TracedValue>> {
     let graph = call.subgraph(body)?;
     Ok(call.importer.trace_subgraph(graph, inputs)?)
 }
 
 /// Returns the outputs of a body, which must be tensors.
-fn tensors(outputs: Vec<Traced>, body: &str) -> Built<Vec<ExprId>> {
+fn expect_tensors(outputs: Vec<TracedValue>, body: &str) -> Built<Vec<ExprId>> {
     let outputs = outputs.into_iter().enumerate().map(|(position, output)| {
         output.tensor().map_err(|fault| fault.of(&format!("{body}: output {position}")))
     });
     outputs.collect()
 }
 
-fn values(tensors: &[ExprId]) -> Vec<Traced> {
-    tensors.iter().copied().map(Traced::Tensor).collect()
+/// Returns tensors as values of the trace.
+fn to_values(tensors: &[ExprId]) -> Vec<TracedValue> {
+    tensors.iter().copied().map(TracedValue::Tensor).collect()
 }
 
 /// Traces one branch if the condition is known, and both otherwise.
-fn branch(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced>> {
+fn branch(call: &mut Call<'_, '_, '_>, _: &[Option<TracedValue>]) -> Built<Vec<TracedValue>> {
     let condition = call.input(0)?;
     if let Some(truth) = known_truth(call, condition)? {
         return call_body(call, if truth { "then_branch" } else { "else_branch" }, &[]);
@@ -62,7 +63,7 @@ fn branch(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced
     let mut bodies = Vec::with_capacity(2);
     for body in ["then_branch", "else_branch"] {
         let start = call.graph().mark();
-        let outputs = tensors(call_body(call, body, &[])?, body)?;
+        let outputs = expect_tensors(call_body(call, body, &[])?, body)?;
         bodies.push(call.graph().traced(start, outputs));
     }
     let otherwise = bodies.pop().ok_or("else_branch: must not be missing")?;
@@ -78,7 +79,7 @@ fn branch(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced
         }
     }
     let results = call.graph().cond(mark, vec![(predicate, then)], otherwise)?;
-    Ok(values(&results))
+    Ok(to_values(&results))
 }
 
 fn index(graph: &mut Graph, value: usize) -> Built<ExprId> {
@@ -184,7 +185,7 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
 
 /// The inputs are the largest number of iterations, the condition and the initial state. A state with
 /// sequences has no type for all iterations, so the loop is unrolled.
-fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<Traced>]) -> Built<Vec<Traced>> {
+fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<TracedValue>]) -> Built<Vec<TracedValue>> {
     let limit = match call.optional(0) {
         Some(limit) if call.ty(limit).shape.size() != 1 => {
             let found = call.ty(limit);
@@ -197,7 +198,7 @@ fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<Traced>]) -> Built<Vec<T
         Some(condition) => known_truth(call, condition)?,
         None => Some(true),
     };
-    let initial = inputs.iter().skip(2).cloned().collect::<Option<Vec<Traced>>>();
+    let initial = inputs.iter().skip(2).cloned().collect::<Option<Vec<TracedValue>>>();
     let initial = initial.ok_or("initial state: must not be missing")?;
     let count = limit.map(|limit| usize::try_from(limit).unwrap_or(0));
     let known = count.filter(|_| truth == Some(true));
@@ -206,15 +207,15 @@ fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<Traced>]) -> Built<Vec<T
     if truth == Some(false) || count == Some(0) {
         return without_iteration(call, body, initial, stacked);
     }
-    if initial.iter().any(|value| matches!(value, Traced::Sequence(_))) {
+    if initial.iter().any(|value| matches!(value, TracedValue::Sequence(_))) {
         let why = "body: a sequence needs a number of iterations that does not depend on the data";
         let count = known.ok_or_else(|| Fault::Unsupported(why.into()))?;
         return unroll(call, count, initial, stacked);
     }
-    let state = tensors(initial.clone(), "initial state")?;
+    let state = expect_tensors(initial.clone(), "initial state")?;
     let rolled = convert_loop(call, known, &state, stacked);
     match (rolled, known) {
-        (Ok(results), _) => Ok(values(&results)),
+        (Ok(results), _) => Ok(to_values(&results)),
         // A body that computes shapes from its iteration is traced once for each iteration.
         (Err(fault), Some(count)) => unroll(call, count, initial, stacked).map_err(|_| fault),
         (Err(fault), None) => Err(fault),
@@ -225,16 +226,16 @@ fn repeat(call: &mut Call<'_, '_, '_>, inputs: &[Option<Traced>]) -> Built<Vec<T
 fn without_iteration(
     call: &mut Call<'_, '_, '_>,
     body: &proto::Graph,
-    mut results: Vec<Traced>,
+    mut results: Vec<TracedValue>,
     stacked: usize,
-) -> Built<Vec<Traced>> {
+) -> Built<Vec<TracedValue>> {
     for info in body.outputs.iter().rev().take(stacked).rev() {
         let dtype = dtype_of(info.data_type)?;
         let mut shape = Shape::from(&[0][..]);
         for dim in info.shape.iter().flatten() {
             shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
         }
-        results.push(Traced::Tensor(zeros(call.graph(), dtype, shape)?));
+        results.push(TracedValue::Tensor(zeros(call.graph(), dtype, shape)?));
     }
     Ok(results)
 }
@@ -244,27 +245,28 @@ fn call_iteration(
     call: &mut Call<'_, '_, '_>,
     iteration: ExprId,
     go: ExprId,
-    state: &[Traced],
-) -> Built<(ExprId, Vec<Traced>, Vec<ExprId>)> {
-    let inputs = [&values(&[iteration, go])[..], state].concat();
+    state: &[TracedValue],
+) -> Built<(ExprId, Vec<TracedValue>, Vec<ExprId>)> {
+    let inputs = [&to_values(&[iteration, go])[..], state].concat();
     let mut outputs = call_body(call, "body", &inputs)?;
     if outputs.len() <= state.len() {
         return Err("body: must return a condition and the state".into());
     }
-    let stacked = tensors(outputs.split_off(1 + state.len()), "body")?;
+    let stacked = expect_tensors(outputs.split_off(1 + state.len()), "body")?;
     let state = outputs.split_off(1);
-    Ok((tensors(outputs, "body")?[0], state, stacked))
+    Ok((expect_tensors(outputs, "body")?[0], state, stacked))
 }
 
-/// Does the same as [`call_iteration`] for a state of tensors.
+/// Traces the body of a `Loop` whose state consists of tensors, and returns its condition and its
+/// results.
 fn call_step(
     call: &mut Call<'_, '_, '_>,
     iteration: ExprId,
     go: ExprId,
     state: &[ExprId],
 ) -> Built<(ExprId, LoopResults)> {
-    let (go, state, stacked) = call_iteration(call, iteration, go, &values(state))?;
-    Ok((go, LoopResults { state: tensors(state, "body")?, stacked }))
+    let (go, state, stacked) = call_iteration(call, iteration, go, &to_values(state))?;
+    Ok((go, LoopResults { state: expect_tensors(state, "body")?, stacked }))
 }
 
 fn convert_loop(
@@ -332,9 +334,9 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
 fn unroll(
     call: &mut Call<'_, '_, '_>,
     count: usize,
-    mut state: Vec<Traced>,
+    mut state: Vec<TracedValue>,
     stacked: usize,
-) -> Built<Vec<Traced>> {
+) -> Built<Vec<TracedValue>> {
     let mut elements = vec![Vec::new(); stacked];
     let mut go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
     for iteration in 0..count {
@@ -351,7 +353,7 @@ fn unroll(
         }
     }
     for all in elements {
-        state.push(Traced::Tensor(call.graph().concatenate(&all, 0)?));
+        state.push(TracedValue::Tensor(call.graph().concatenate(&all, 0)?));
     }
     Ok(state)
 }
@@ -397,7 +399,8 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             for &x in &moved {
                 inputs.push(element_at(call, x, iteration)?);
             }
-            let mut outputs = tensors(call_body(call, "body", &values(&inputs))?, "body")?;
+            let mut outputs =
+                expect_tensors(call_body(call, "body", &to_values(&inputs))?, "body")?;
             if outputs.len() < state.len() {
                 return Err("body: must return the state".into());
             }

@@ -24,7 +24,7 @@ struct Sizes {
     /// The groups of channels that are read at the same positions.
     offset_groups: usize,
     /// The shape of the positions: batch, offset group, axes of the kernel, axes of the result.
-    places: Vec<usize>,
+    position_shape: Vec<usize>,
     /// The numbers of elements of the kernel, the image and the result.
     taps: usize,
     elements: usize,
@@ -52,13 +52,13 @@ impl Sizes {
             let room = usize::try_from(room).unwrap_or(0);
             result.push(room.div_ceil(windows.strides[axis]));
         }
-        let mut places = vec![batch, offset_groups];
-        places.extend(window.iter().chain(&result));
+        let mut position_shape = vec![batch, offset_groups];
+        position_shape.extend(window.iter().chain(&result));
         let total = |sizes: &[usize]| {
             Shape::from(sizes).checked_size().ok_or("X, W: must have fewer elements")
         };
         let (taps, elements, count) = (total(&window)?, total(&image)?, total(&result)?);
-        Ok(Sizes { windows, image, result, offset_groups, places, taps, elements, count })
+        Ok(Sizes { windows, image, result, offset_groups, position_shape, taps, elements, count })
     }
 
     /// Reshapes an operand with the channels `[offset group, axes of the kernel, entries]` to the shape
@@ -72,13 +72,13 @@ impl Sizes {
     ) -> Built<ExprId> {
         let rank = self.image.len();
         let own = self.taps.saturating_mul(entries);
-        let mut expected = vec![self.places[0], self.offset_groups.saturating_mul(own)];
+        let mut expected = vec![self.position_shape[0], self.offset_groups.saturating_mul(own)];
         expected.extend(&self.result);
         if call.shape(x)[..] != expected[..] {
             let found = call.ty(x);
             return invalid(format!("{argument}: must have the shape {expected:?}; got {found}"));
         }
-        let mut split = self.places.clone();
+        let mut split = self.position_shape.clone();
         split.insert(2 + rank, entries);
         let graph = call.graph();
         let split = graph.reshape(x, split)?;
@@ -96,19 +96,19 @@ impl Sizes {
         let dtype = call.dtype(offsets);
         let graph = call.graph();
         let offset = graph.slice_along_axis(offsets, SliceStart::at(axis), 1, -1, 1)?;
-        let mut place = graph.squeeze(offset, Some(&[-1]))?;
+        let mut position = graph.squeeze(offset, Some(&[-1]))?;
         for (along, step) in [
             (2 + axis, self.windows.dilations[axis]),
             (2 + rank + axis, self.windows.strides[axis]),
         ] {
-            let places = Shape::from(self.places.as_slice());
-            let index = graph.iota(places, Some(to_i64(along)), dtype)?;
+            let shape = Shape::from(self.position_shape.as_slice());
+            let index = graph.iota(shape, Some(to_i64(along)), dtype)?;
             let step = graph.scalar_constant(Scalar::Float(to_f64(step)), dtype)?;
             let moved = graph.multiply(index, step)?;
-            place = graph.add(place, moved)?;
+            position = graph.add(position, moved)?;
         }
         let low = graph.scalar_constant(Scalar::Int(self.windows.padding[axis].0), dtype)?;
-        Ok(graph.subtract(place, low)?)
+        Ok(graph.subtract(position, low)?)
     }
 }
 
@@ -131,8 +131,8 @@ fn deformable_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let flat = graph.as_type(x, wide)?;
     let flat = graph.reshape(flat, [batch, sizes.offset_groups, own, sizes.elements])?;
     let flat = graph.swap_axes(flat, -1, -2)?;
-    let places = Shape::from(sizes.places.as_slice());
-    let outer = [0, 1].map(|axis| graph.iota(places.clone(), Some(axis), DType::S64));
+    let shape = Shape::from(sizes.position_shape.as_slice());
+    let outer = [0, 1].map(|axis| graph.iota(shape.clone(), Some(axis), DType::S64));
     let [batches, of_group] = outer;
     let mut columns = interpolate(graph, flat, &[batches?, of_group?], &neighbors)?;
     if let Some(mask) = mask {
@@ -155,7 +155,7 @@ fn multiply_columns(
 ) -> Built<ExprId> {
     let (groups, kernel_shape, dtype) =
         (call.positive("group", 1)?, call.shape(kernel), call.dtype(columns));
-    let (batch, outputs) = (sizes.places[0], kernel_shape[0]);
+    let (batch, outputs) = (sizes.position_shape[0], kernel_shape[0]);
     let inner = kernel_shape[1].saturating_mul(sizes.taps);
     let channels = call.shape(columns).last().copied().unwrap_or(0) * sizes.offset_groups;
     if kernel_shape[1].checked_mul(groups) != Some(channels) || !outputs.is_multiple_of(groups) {

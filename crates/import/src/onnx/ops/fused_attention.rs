@@ -132,7 +132,11 @@ pub(super) fn indices(call: &mut Call<'_, '_, '_>, count: usize, axis: usize) ->
 }
 
 /// Returns whether each key is at most as far as its query, which `past` keys precede.
-fn causal(call: &mut Call<'_, '_, '_>, [queries, keys]: [usize; 2], past: usize) -> Built<ExprId> {
+fn causal_mask(
+    call: &mut Call<'_, '_, '_>,
+    [queries, keys]: [usize; 2],
+    past: usize,
+) -> Built<ExprId> {
     let (query, key) = (indices(call, queries, 2)?, indices(call, keys, 3)?);
     let formula = Formula::new(call.graph());
     let [query, key] = formula.terms([query, key]);
@@ -219,7 +223,7 @@ fn lengths(call: &Call<'_, '_, '_>, heads: &Heads) -> [usize; 2] {
 }
 
 /// Returns one of `count` parts that an axis holds, without the axis.
-fn part(
+fn take_part(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     (axis, count): (usize, usize),
@@ -279,14 +283,16 @@ fn read_heads(call: &mut Call<'_, '_, '_>, count: usize) -> Built<Heads> {
     let is_cached = key.is_some_and(|key| call.rank(key) == 4);
     let query = if call.rank(query) == 5 {
         let parts = (3, 3);
-        (key, value) = (Some(part(call, query, parts, 1)?), Some(part(call, query, parts, 2)?));
-        part(call, query, parts, 0)?
+        (key, value) =
+            (Some(take_part(call, query, parts, 1)?), Some(take_part(call, query, parts, 2)?));
+        take_part(call, query, parts, 0)?
     } else {
         query
     };
     if let Some(packed) = key.filter(|&key| call.rank(key) == 5) {
         let parts = (3, 2);
-        (key, value) = (Some(part(call, packed, parts, 0)?), Some(part(call, packed, parts, 1)?));
+        (key, value) =
+            (Some(take_part(call, packed, parts, 0)?), Some(take_part(call, packed, parts, 1)?));
     }
     let (Some(mut key), Some(mut value)) = (key, value) else {
         return invalid("key, value: must not be missing");
@@ -330,7 +336,7 @@ fn attend_masked(
     let mut allowed = Vec::new();
     if call.flag("unidirectional", false)? {
         let lengths = lengths(call, heads);
-        allowed.push(causal(call, lengths, past)?);
+        allowed.push(causal_mask(call, lengths, past)?);
     }
     let scale = scale_attribute(call)?;
     attend(call, heads, &Scores { scale, bias, allowed, ..Scores::default() })
@@ -395,7 +401,7 @@ fn attend_projected(
     if let Some(past) = past {
         length = call.shape(past).get(3).copied().unwrap_or(0);
         for (index, now) in [&mut heads.key, &mut heads.value].into_iter().enumerate() {
-            let past = part(call, past, (0, 2), index)?;
+            let past = take_part(call, past, (0, 2), index)?;
             *now = call.graph().concatenate(&[past, *now], 2)?;
         }
     }

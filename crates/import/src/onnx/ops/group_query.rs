@@ -141,8 +141,8 @@ fn rotate_heads(call: &mut Call<'_, '_, '_>, heads: &mut Heads, lengths: &Length
         None => {
             let step = indices(call, length, 2)?;
             let graph = call.graph();
-            let places = graph.add(lengths.past, step)?;
-            graph.reshape(places, [batch, length])?
+            let positions = graph.add(lengths.past, step)?;
+            graph.reshape(positions, [batch, length])?
         }
     };
     let mut tables = [call.input(7)?, call.input(8)?];
@@ -193,11 +193,12 @@ fn append(
     let graph = call.graph();
     let all = graph.concatenate(&[past, new], 2)?;
     let start = graph.reshape(lengths.past, [batch, 1])?;
-    let place = graph.iota([1, capacity], Some(1), DType::S64)?;
+    let position = graph.iota([1, capacity], Some(1), DType::S64)?;
     let formula = Formula::new(graph);
-    let [place, start] = formula.terms([place, start]);
-    let is_new = place.greater_equal(start) & place.less(start + to_i64(count));
-    let source = is_new.select(place - start + to_i64(own), place.min(to_i64(own) - 1)).id()?;
+    let [position, start] = formula.terms([position, start]);
+    let is_new = position.greater_equal(start) & position.less(start + to_i64(count));
+    let source =
+        is_new.select(position - start + to_i64(own), position.min(to_i64(own) - 1)).id()?;
     let graph = call.graph();
     let sequence = graph.iota([batch, capacity], Some(0), DType::S64)?;
     let heads = graph.swap_axes(all, 1, 2)?;
@@ -222,16 +223,16 @@ fn allowed_pairs(
     if !is_causal {
         return Ok(vec![key.less(total).id()?]);
     }
-    let place = past + query;
-    let mut allowed = vec![key.less_equal(place).id()?];
+    let position = past + query;
+    let mut allowed = vec![key.less_equal(position).id()?];
     if window > 0 {
-        allowed.push((place - key).less(window).id()?);
+        allowed.push((position - key).less(window).id()?);
     }
     Ok(allowed)
 }
 
 /// Returns the score of the additional key, or `None`.
-fn sink(call: &mut Call<'_, '_, '_>, query: ExprId) -> Built<Option<ExprId>> {
+fn read_sink(call: &mut Call<'_, '_, '_>, query: ExprId) -> Built<Option<ExprId>> {
     if let Some(sink) = call.optional(11) {
         return Ok(Some(sink));
     }
@@ -262,7 +263,7 @@ fn group_query_attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         softcap: call.float("softcap", 0.0)?,
         bias: call.optional(10),
         allowed: allowed_pairs(call, queries, &lengths)?,
-        sink: sink(call, heads.query)?,
+        sink: read_sink(call, heads.query)?,
     };
     let attended = attend(call, &heads, &scores)?;
     let mut results = vec![attended.result, key, value];

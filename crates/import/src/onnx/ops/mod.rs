@@ -37,7 +37,7 @@ use nxla_expr::ExprId;
 use rustc_hash::FxHashMap;
 
 use super::error::Built;
-use super::importer::Traced;
+use super::importer::TracedValue;
 use super::node::Call;
 
 /// A function that builds the outputs of a node.
@@ -45,7 +45,8 @@ pub(super) type Build = fn(&mut Call<'_, '_, '_>) -> Built<Vec<ExprId>>;
 
 /// A function that builds the outputs of a node from values. The inputs of the call contain only the
 /// tensors.
-pub(super) type BuildValues = fn(&mut Call<'_, '_, '_>, &[Option<Traced>]) -> Built<Vec<Traced>>;
+pub(super) type BuildValues =
+    fn(&mut Call<'_, '_, '_>, &[Option<TracedValue>]) -> Built<Vec<TracedValue>>;
 
 /// The function of an operator.
 #[derive(Clone, Copy)]

@@ -24,9 +24,9 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("com.microsoft:QGemm", gemm),
     operator("com.microsoft:QLinearAdd", |call| {
-        let (x, y) = (read(call, 0)?, read(call, 3)?);
+        let (x, y) = (read_dequantized(call, 0)?, read_dequantized(call, 3)?);
         let sum = call.graph().add(x, y)?;
-        write(call, sum, 6)
+        write_quantized(call, sum, 6)
     }),
     operator("com.microsoft:QLinearAveragePool", |call| pool(call, average_pool)),
     operator("com.microsoft:QLinearConcat", concatenate),
@@ -37,26 +37,27 @@ pub(super) const OPERATORS: &[Operator] = &[
         })
     }),
     operator("com.microsoft:QLinearLeakyRelu", |call| {
-        let (x, alpha) = (read(call, 0)?, call.float("alpha", 0.01)?);
+        let (x, alpha) = (read_dequantized(call, 0)?, call.float("alpha", 0.01)?);
         let result = call.graph().leaky_relu(x, alpha)?;
-        write(call, result, 3)
+        write_quantized(call, result, 3)
     }),
     operator("com.microsoft:QLinearMul", |call| {
-        let (x, y) = (read(call, 0)?, read(call, 3)?);
+        let (x, y) = (read_dequantized(call, 0)?, read_dequantized(call, 3)?);
         let product = call.graph().multiply(x, y)?;
-        write(call, product, 6)
+        write_quantized(call, product, 6)
     }),
     operator("com.microsoft:QLinearSigmoid", |call| {
-        let x = read(call, 0)?;
+        let x = read_dequantized(call, 0)?;
         let result = call.graph().sigmoid(x)?;
-        write(call, result, 3)
+        write_quantized(call, result, 3)
     }),
     operator("com.microsoft:QLinearSoftmax", |call| {
-        let (x, axis, version) = (read(call, 0)?, call.int("axis", -1)?, call.int("opset", 13)?);
+        let (x, axis, version) =
+            (read_dequantized(call, 0)?, call.int("axis", -1)?, call.int("opset", 13)?);
         let result = map_along_axis(call, x, axis, version < 13, |graph, x, axis| {
             Ok(graph.softmax(x, axis)?)
         })?;
-        write(call, result, 3)
+        write_quantized(call, result, 3)
     }),
 ];
 
@@ -70,7 +71,7 @@ fn scalar(call: &mut Call<'_, '_, '_>, parameter: ExprId, name: &str) -> Built<E
 }
 
 /// Returns the numbers of an input whose scale and zero point are the next inputs.
-fn read(call: &mut Call<'_, '_, '_>, index: usize) -> Built<ExprId> {
+fn read_dequantized(call: &mut Call<'_, '_, '_>, index: usize) -> Built<ExprId> {
     let (x, scale, zero) = (call.input(index)?, call.input(index + 1)?, call.optional(index + 2));
     let scale = scalar(call, scale, &format!("input {}", index + 1))?;
     let zero = zero.map(|zero| scalar(call, zero, &format!("input {}", index + 2))).transpose()?;
@@ -82,7 +83,11 @@ fn read(call: &mut Call<'_, '_, '_>, index: usize) -> Built<ExprId> {
 
 /// Quantizes a result with the scale and zero point that are inputs. Without a zero point, the result
 /// has the dtype of the first input.
-fn write(call: &mut Call<'_, '_, '_>, result: ExprId, index: usize) -> Built<Vec<ExprId>> {
+fn write_quantized(
+    call: &mut Call<'_, '_, '_>,
+    result: ExprId,
+    index: usize,
+) -> Built<Vec<ExprId>> {
     let (scale, zero) = (call.input(index)?, call.optional(index + 1));
     let dtype = call.dtype(match zero {
         Some(zero) => zero,
@@ -99,7 +104,7 @@ fn pool(
     call: &mut Call<'_, '_, '_>,
     function: impl FnOnce(&mut Call<'_, '_, '_>, ExprId) -> Built<ExprId>,
 ) -> Built<Vec<ExprId>> {
-    let mut x = read(call, 0)?;
+    let mut x = read_dequantized(call, 0)?;
     if call.rank(x) < 3 {
         return invalid(format!("X: must have spatial axes; got {}", call.ty(x)));
     }
@@ -111,14 +116,14 @@ fn pool(
     if is_last {
         result = call.graph().move_axes(result, &[1], &[-1])?;
     }
-    write(call, result, 3)
+    write_quantized(call, result, 3)
 }
 
 /// The inputs are the scale and zero point of the result, and then each part with its own.
 fn concatenate(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut parts = Vec::new();
     for index in (2..call.inputs.len()).step_by(3) {
-        parts.push(read(call, index)?);
+        parts.push(read_dequantized(call, index)?);
     }
     let zero = call.input(1)?;
     let (scale, dtype) = (call.input(0)?, call.dtype(zero));
@@ -205,5 +210,5 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if call.optional(7).is_none() {
         return Ok(vec![result]);
     }
-    write(call, result, 7)
+    write_quantized(call, result, 7)
 }

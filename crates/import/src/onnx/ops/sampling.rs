@@ -47,7 +47,7 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let graph = call.graph();
     let mut coordinates = Vec::with_capacity(rank + 1);
     for axis in (0..rank).rev() {
-        let place = graph.iota(image.clone(), Some(to_i64(axis)), dtype)?;
+        let position = graph.iota(image.clone(), Some(to_i64(axis)), dtype)?;
         let size = to_f64(image[axis]);
         let (scale, offset) = if !aligns {
             (2.0 / size, 1.0 / size - 1.0)
@@ -56,13 +56,13 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         } else {
             (2.0 / (size - 1.0), -1.0)
         };
-        coordinates.push(line(graph, place, scale, offset)?);
+        coordinates.push(line(graph, position, scale, offset)?);
     }
     coordinates.push(graph.broadcast(one, image, None)?);
-    let places = graph.stack(&coordinates, -1, None)?;
+    let positions = graph.stack(&coordinates, -1, None)?;
     // From [batch, rank, …] to [batch, …, rank].
     let last = to_i64(rank);
-    let product = graph.dot_general(theta, &[2], &[], places, &[last], &[])?;
+    let product = graph.dot_general(theta, &[2], &[], positions, &[last], &[])?;
     Ok(vec![graph.move_axes(product, &[1], &[-1])?])
 }
 
@@ -125,35 +125,35 @@ impl Sampling {
     fn position(&self, graph: &mut Graph, coordinate: ExprId, size: usize) -> Built<ExprId> {
         let (low, high) = self.ends(size);
         let half = (high - low) / 2.0;
-        let mut place = line(graph, coordinate, half, low + half)?;
+        let mut position = line(graph, coordinate, half, low + half)?;
         if self.mode == Mode::Nearest {
-            place = graph.round_half_even(place)?;
+            position = graph.round_half_even(position)?;
         }
         if self.mode == Mode::Cubic {
             // The padding applies to each of the 4 neighbors, so the weights must belong to the
             // position beyond the border.
-            return Ok(place);
+            return Ok(position);
         }
         let moved = match self.padding {
-            PaddingMode::Zeros => return Ok(place),
-            PaddingMode::Border => clamp_to(graph, place, 0.0, to_f64(size) - 1.0)?,
-            PaddingMode::Reflection => reflect(graph, place, low, high)?,
+            PaddingMode::Zeros => return Ok(position),
+            PaddingMode::Border => clamp_to(graph, position, 0.0, to_f64(size) - 1.0)?,
+            PaddingMode::Reflection => reflect(graph, position, low, high)?,
         };
-        let dtype = graph.dtype(place);
+        let dtype = graph.dtype(position);
         let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
         let high = graph.scalar_constant(Scalar::Float(high), dtype)?;
-        let (below, above) = (graph.less(place, low)?, graph.greater(place, high)?);
+        let (below, above) = (graph.less(position, low)?, graph.greater(position, high)?);
         let is_outside = graph.logical_or(below, above)?;
-        Ok(graph.select(is_outside, moved, place)?)
+        Ok(graph.select(is_outside, moved, position)?)
     }
 
     /// Returns the neighbors of a position along an axis.
-    fn neighbors(&self, graph: &mut Graph, place: ExprId, size: usize) -> Built<Vec<Neighbor>> {
+    fn neighbors(&self, graph: &mut Graph, position: ExprId, size: usize) -> Built<Vec<Neighbor>> {
         let first = match self.mode {
-            Mode::Nearest => place,
-            Mode::Linear | Mode::Cubic => graph.floor(place)?,
+            Mode::Nearest => position,
+            Mode::Linear | Mode::Cubic => graph.floor(position)?,
         };
-        let ratio = graph.subtract(place, first)?;
+        let ratio = graph.subtract(position, first)?;
         let weights: Vec<(f64, Option<ExprId>)> = match self.mode {
             Mode::Nearest => vec![(0.0, None)],
             Mode::Linear => vec![(0.0, Some(line(graph, ratio, -1.0, 1.0)?)), (1.0, Some(ratio))],
@@ -192,8 +192,8 @@ impl Sampling {
     ) -> Built<Vec<Neighbor>> {
         let strides = Shape::from(sizes).strides();
         let mut combined = Vec::new();
-        for (axis, &place) in positions.iter().enumerate() {
-            let mut neighbors = self.neighbors(graph, place, sizes[axis])?;
+        for (axis, &position) in positions.iter().enumerate() {
+            let mut neighbors = self.neighbors(graph, position, sizes[axis])?;
             let stride = Scalar::Int(to_i64(strides[axis]));
             let stride = graph.scalar_constant(stride, DType::S64)?;
             for neighbor in &mut neighbors {
@@ -276,9 +276,12 @@ fn polynomial(graph: &mut Graph, x: ExprId, factors: [f64; 4]) -> Built<ExprId> 
 fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, grid] = call.inputs()?;
     let (sampling, sizes) = (Sampling::read(call)?, spatial_sizes(call, x)?);
-    let (shape, places) = (call.shape(x), call.shape(grid));
+    let (shape, grid_shape) = (call.shape(x), call.shape(grid));
     let rank = sizes.len();
-    if places.rank() != rank + 2 || places.last() != Some(&rank) || places[0] != shape[0] {
+    if grid_shape.rank() != rank + 2
+        || grid_shape.last() != Some(&rank)
+        || grid_shape[0] != shape[0]
+    {
         let (x, grid) = (call.ty(x), call.ty(grid));
         return invalid(format!("grid: must have positions in {x}; got {grid}"));
     }
@@ -295,7 +298,7 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         positions.push(sampling.position(graph, coordinate, size)?);
     }
     let combined = sampling.neighbors_in_image(graph, &positions, &sizes)?;
-    let outer = Shape::from(&places[..=rank]);
+    let outer = Shape::from(&grid_shape[..=rank]);
     let flat = graph.move_axes(x, &[1], &[-1])?;
     let flat = graph.reshape(flat, [shape[0], Shape::from(sizes.as_slice()).size(), shape[1]])?;
     let values = match sampling.mode {
@@ -386,13 +389,13 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let channels = columns / elements;
     let whole = Shape::from(padded);
     let total = whole.checked_size().ok_or("pads: are too large")?;
-    let places: Vec<usize> = block.iter().chain(&counts).copied().collect();
+    let window_shape: Vec<usize> = block.iter().chain(&counts).copied().collect();
     let zero = call.scalar(0.0, x)?;
     let empty = call.broadcast(zero, &[batch, channels, total])?;
     let graph = call.graph();
-    let flat = flat_places(graph, &windows, &places, &whole)?;
+    let flat = flat_indices(graph, &windows, &window_shape, &whole)?;
     let mut parts = vec![batch, channels];
-    parts.extend(&places);
+    parts.extend(&window_shape);
     let parts = graph.reshape(x, parts)?;
     let items =
         [Subscript::whole_axis(batch), Subscript::whole_axis(channels), Subscript::Take(flat)];
@@ -411,10 +414,10 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// Returns the index in a flattened image of each element of each window. The axes of windows come
 /// before the axes of positions.
-fn flat_places(
+fn flat_indices(
     graph: &mut Graph,
     windows: &Windows,
-    places: &[usize],
+    window_shape: &[usize],
     image: &Shape,
 ) -> Built<ExprId> {
     let mut flat = graph.scalar_constant(Scalar::Int(0), DType::S64)?;
@@ -423,7 +426,7 @@ fn flat_places(
         for (along, step) in [(axis, windows.dilations[axis]), (rank + axis, windows.strides[axis])]
         {
             let along = to_i64(along);
-            let index = graph.iota(Shape::from(places), Some(along), DType::S64)?;
+            let index = graph.iota(Shape::from(window_shape), Some(along), DType::S64)?;
             let step = graph
                 .scalar_constant(Scalar::Int(to_i64(step.saturating_mul(stride))), DType::S64)?;
             let moved = graph.multiply(index, step)?;

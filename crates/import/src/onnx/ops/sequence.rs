@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Scalar};
 use super::{Operator, value_operator};
 use crate::numbers::to_i64;
 use crate::onnx::error::{Built, invalid, unsupported};
-use crate::onnx::importer::Traced;
+use crate::onnx::importer::TracedValue;
 use crate::onnx::node::Call;
 
 /// The number of parts of a tensor, beyond which a node is rejected: each part is a node of the graph.
@@ -27,7 +27,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         let index = resolve(position, sequence.len())?;
         let element = sequence.get(index).copied();
         let why = || format!("position: must be below {}; got {position}", sequence.len());
-        Ok(vec![Traced::Tensor(element.ok_or_else(why)?)])
+        Ok(vec![TracedValue::Tensor(element.ok_or_else(why)?)])
     }),
     value_operator("SequenceConstruct", |call, _| to_sequence(call, call.inputs_from(0)?)),
     value_operator("SequenceEmpty", |call, _| to_sequence(call, Vec::new())),
@@ -49,21 +49,21 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     value_operator("SequenceLength", |call, values| {
         let length = Scalar::Int(to_i64(sequence_input(values)?.len()));
-        Ok(vec![Traced::Tensor(call.graph().scalar_constant(length, DType::S64)?)])
+        Ok(vec![TracedValue::Tensor(call.graph().scalar_constant(length, DType::S64)?)])
     }),
     value_operator("SplitToSequence", split),
 ];
 
 /// Returns the first input, which must be a sequence.
-fn sequence_input(values: &[Option<Traced>]) -> Built<&[ExprId]> {
+fn sequence_input(values: &[Option<TracedValue>]) -> Built<&[ExprId]> {
     match values.first() {
-        Some(Some(Traced::Sequence(elements))) => Ok(elements),
+        Some(Some(TracedValue::Sequence(elements))) => Ok(elements),
         _ => invalid("input 0: must be a sequence; got a tensor"),
     }
 }
 
 /// Returns a sequence of tensors, which must have one dtype.
-fn to_sequence(call: &Call<'_, '_, '_>, elements: Vec<ExprId>) -> Built<Vec<Traced>> {
+fn to_sequence(call: &Call<'_, '_, '_>, elements: Vec<ExprId>) -> Built<Vec<TracedValue>> {
     let mut dtypes = elements.iter().map(|&element| call.dtype(element));
     if let Some(first) = dtypes.next()
         && let Some(other) = dtypes.find(|&dtype| dtype != first)
@@ -72,7 +72,7 @@ fn to_sequence(call: &Call<'_, '_, '_>, elements: Vec<ExprId>) -> Built<Vec<Trac
             "sequence: must have elements of one dtype; got {first} and {other}"
         ));
     }
-    Ok(vec![Traced::Sequence(elements.into())])
+    Ok(vec![TracedValue::Sequence(elements.into())])
 }
 
 /// Returns a position, which may count from the end, as an index up to the length.
@@ -92,7 +92,10 @@ fn position(call: &mut Call<'_, '_, '_>, index: usize, length: usize) -> Built<O
 }
 
 /// Joins the elements along an axis, which may be a new one.
-fn concatenate(call: &mut Call<'_, '_, '_>, values: &[Option<Traced>]) -> Built<Vec<Traced>> {
+fn concatenate(
+    call: &mut Call<'_, '_, '_>,
+    values: &[Option<TracedValue>],
+) -> Built<Vec<TracedValue>> {
     let elements = sequence_input(values)?;
     let axis = call.int("axis", 0)?;
     let is_new = call.flag("new_axis", false)?;
@@ -102,7 +105,7 @@ fn concatenate(call: &mut Call<'_, '_, '_>, values: &[Option<Traced>]) -> Built<
     } else {
         graph.concatenate(elements, axis)?
     };
-    Ok(vec![Traced::Tensor(joined)])
+    Ok(vec![TracedValue::Tensor(joined)])
 }
 
 /// Counts the parts of a tensor as nodes of the model: a loop can split tensors many times.
@@ -115,7 +118,7 @@ fn count_parts(call: &mut Call<'_, '_, '_>, count: usize) -> Built<()> {
 
 /// Splits a tensor into parts of the sizes of a list, of one size, or of one element. Parts of one
 /// element may drop the axis; PyTorch also writes their size, which ONNX Runtime accepts.
-fn split(call: &mut Call<'_, '_, '_>, _: &[Option<Traced>]) -> Built<Vec<Traced>> {
+fn split(call: &mut Call<'_, '_, '_>, _: &[Option<TracedValue>]) -> Built<Vec<TracedValue>> {
     let x = call.input(0)?;
     let axis = call.axis(call.int("axis", 0)?, call.rank(x))?;
     let (size, along) = (call.shape(x)[axis], to_i64(axis));
