@@ -2,8 +2,9 @@
 
 use nxla_expr::ExprId;
 use nxla_expr::build::{Formula, SliceStart};
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Shape};
 
+use super::neural::split_heads;
 use super::quantized::matmul_integer_to_float;
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
@@ -157,16 +158,14 @@ fn padding_mask(
     let graph = call.graph();
     let aligned = match shape[..] {
         [count] if count == batch || count == batch.saturating_mul(2) => {
+            let parts = count / batch.max(1);
             let mask = graph.as_type(mask, DType::S64)?;
-            let limits = graph.reshape(mask, [count / batch.max(1), batch, 1, 1, 1])?;
-            let limit = |graph: &mut nxla_expr::Graph, at: usize| {
-                let one = graph.slice_along_axis(limits, SliceStart::at(at), 1, 0, 1)?;
-                graph.squeeze(one, Some(&[0]))
-            };
-            let end = limit(graph, 0)?;
-            let mut inside = graph.less(key, end)?;
+            let limits = graph.reshape(mask, [parts, batch, 1, 1, 1])?;
+            let end = take_part(call, limits, (0, parts), 0)?;
+            let mut inside = call.graph().less(key, end)?;
             if count != batch {
-                let start = limit(graph, 1)?;
+                let start = take_part(call, limits, (0, parts), 1)?;
+                let graph = call.graph();
                 let begins = graph.greater_equal(key, start)?;
                 inside = graph.logical_and(inside, begins)?;
             }
@@ -238,29 +237,18 @@ fn take_part(
     Ok(graph.squeeze(one, Some(&[axis]))?)
 }
 
-/// Splits the last axis into heads and adds the part of a bias: `[batch, heads, length, size]`.
-fn split_heads(
+/// Adds a part of a bias, and splits the last axis into heads unless there is an axis of heads:
+/// `[batch, heads, length, size]`.
+fn add_and_split(
     call: &mut Call<'_, '_, '_>,
-    x: ExprId,
+    mut x: ExprId,
     heads: usize,
     bias: Option<(ExprId, usize)>,
 ) -> Built<ExprId> {
     let shape = call.shape(x);
-    let mut split = match shape[..] {
-        [batch, length, all] if all.is_multiple_of(heads) => {
-            call.graph().reshape(x, [batch, length, heads, all / heads])?
-        }
-        [_, _, own, _] if own == heads => x,
-        _ => {
-            return invalid(format!(
-                "num_heads: must divide the size of {}; got {heads}",
-                call.ty(x)
-            ));
-        }
-    };
     if let Some((bias, first)) = bias {
-        let size = call.shape(split)[3];
-        let count = heads.saturating_mul(size);
+        let features: Shape = shape.iter().skip(2).copied().collect();
+        let count = features.size();
         if call.shape(bias).size() < first.saturating_add(count) {
             return invalid(format!(
                 "bias: must have an entry for each feature; got {}",
@@ -269,10 +257,13 @@ fn split_heads(
         }
         let graph = call.graph();
         let bias = graph.slice_along_axis(bias, SliceStart::at(first), count, 0, 1)?;
-        let bias = graph.reshape(bias, [heads, size])?;
-        split = graph.add(split, bias)?;
+        let bias = graph.reshape(bias, features)?;
+        x = graph.add(x, bias)?;
     }
-    swap_heads(call, split)
+    match shape[..] {
+        [_, _, own, _] if own == heads => swap_heads(call, x),
+        _ => split_heads(call, x, heads, "num_heads"),
+    }
 }
 
 /// Reads queries, keys and values. Queries may contain the keys and values, and keys the values, along
@@ -297,11 +288,11 @@ fn read_heads(call: &mut Call<'_, '_, '_>, count: usize) -> Built<Heads> {
     let (Some(mut key), Some(mut value)) = (key, value) else {
         return invalid("key, value: must not be missing");
     };
-    let query = split_heads(call, query, count, bias.map(|bias| (bias, 0)))?;
+    let query = add_and_split(call, query, count, bias.map(|bias| (bias, 0)))?;
     if !is_cached {
         let size = count.saturating_mul(call.shape(query)[3]);
-        key = split_heads(call, key, count, bias.map(|bias| (bias, size)))?;
-        value = split_heads(call, value, count, bias.map(|bias| (bias, size.saturating_mul(2))))?;
+        key = add_and_split(call, key, count, bias.map(|bias| (bias, size)))?;
+        value = add_and_split(call, value, count, bias.map(|bias| (bias, size.saturating_mul(2))))?;
     }
     Ok(Heads { query, key, value })
 }
@@ -393,7 +384,7 @@ fn attend_projected(
     let mut start = 0;
     for size in sizes {
         let one = call.graph().slice_along_axis(projected, SliceStart::at(start), size, -1, 1)?;
-        parts.push(split_heads(call, one, count, None)?);
+        parts.push(split_heads(call, one, count, "num_heads")?);
         start += size;
     }
     let mut heads = Heads { query: parts[0], key: parts[1], value: parts[2] };

@@ -5,7 +5,7 @@ use nxla_expr::build::{Formula, SliceStart, Subscript};
 use nxla_tensor::{DType, Shape};
 
 use super::fused_attention::{Heads, Scores, attend, indices, scale_attribute, swap_heads};
-use super::neural::repeat_heads;
+use super::neural::{repeat_heads, split_heads};
 use super::rotary::{angles, rotate};
 use super::{Operator, operator};
 use crate::numbers::to_i64;
@@ -43,43 +43,31 @@ fn check_cache(call: &Call<'_, '_, '_>) -> Built<()> {
     Ok(())
 }
 
-/// Splits the last axis into heads of equal sizes, `[batch, length, heads, size]`.
-fn split(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
-    match call.shape(x)[..] {
-        [batch, length, all] if all.is_multiple_of(heads) => {
-            Ok(call.graph().reshape(x, [batch, length, heads, all / heads])?)
-        }
-        _ => invalid(format!("query, key, value: must have {heads} heads; got {}", call.ty(x))),
-    }
-}
-
 /// Reads queries, keys and values, `[batch, heads, length, size]`. Queries may contain the others.
 fn read_heads(call: &mut Call<'_, '_, '_>) -> Built<Heads> {
     let (count, own) = (call.positive("num_heads", 0)?, call.positive("kv_num_heads", 0)?);
     let query = call.input(0)?;
-    let parts = match call.optional_pair(1, "key, value")? {
-        Some([key, value]) => {
-            [split(call, query, count)?, split(call, key, own)?, split(call, value, own)?]
-        }
+    let [query, key, value] = match call.optional_pair(1, "key, value")? {
+        Some([key, value]) => [
+            split_heads(call, query, count, "num_heads")?,
+            split_heads(call, key, own, "kv_num_heads")?,
+            split_heads(call, value, own, "kv_num_heads")?,
+        ],
         None => {
-            let packed = split(call, query, count.saturating_add(own.saturating_mul(2)))?;
+            let all = count.saturating_add(own.saturating_mul(2));
+            let packed = split_heads(call, query, all, "num_heads + 2 kv_num_heads")?;
             let graph = call.graph();
             let mut part = |first: usize, count: usize| {
-                graph.slice_along_axis(packed, SliceStart::at(first), count, 2, 1)
+                graph.slice_along_axis(packed, SliceStart::at(first), count, 1, 1)
             };
             [part(0, count)?, part(count, own)?, part(count + own, own)?]
         }
     };
-    let [query, key, value] = parts;
-    if call.shape(query)[1] != call.shape(key)[1] {
+    if call.shape(query)[2] != call.shape(key)[2] {
         let (query, key) = (call.ty(query), call.ty(key));
         return unsupported(format!("key: must be as long as the queries; got {query} and {key}"));
     }
-    Ok(Heads {
-        query: swap_heads(call, query)?,
-        key: swap_heads(call, key)?,
-        value: swap_heads(call, value)?,
-    })
+    Ok(Heads { query, key, value })
 }
 
 /// Divides queries and keys by their root mean square, if the node has weights for them.

@@ -206,21 +206,32 @@ fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// Splits the last axis into heads: from `[batch, length, heads * size]` to
 /// `[batch, heads, length, size]`.
+pub(super) fn split_heads(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    heads: usize,
+    name: &str,
+) -> Built<ExprId> {
+    match call.shape(x)[..] {
+        [batch, length, all] if heads != 0 && all.is_multiple_of(heads) => {
+            let graph = call.graph();
+            let split = graph.reshape(x, [batch, length, heads, all / heads])?;
+            Ok(graph.swap_axes(split, 1, 2)?)
+        }
+        _ => {
+            let found = call.ty(x);
+            invalid(format!("{name}: must divide the last of 3 axes; got {heads} for {found}"))
+        }
+    }
+}
+
+/// Splits the last axis into the heads that an attribute counts, unless there is an axis of heads.
 pub(super) fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
-    let shape = call.shape(x);
-    if shape.rank() == 4 {
+    if call.rank(x) == 4 {
         return Ok(x);
     }
     let heads = usize::try_from(call.int(name, 0)?).unwrap_or(0);
-    let [batch, length, size] = shape[..] else {
-        return invalid(format!("input: must have 3 or 4 axes; got {}", call.ty(x)));
-    };
-    if heads == 0 || !size.is_multiple_of(heads) {
-        return invalid(format!("{name}: must divide the size {size}; got {heads}"));
-    }
-    let graph = call.graph();
-    let split = graph.reshape(x, [batch, length, heads, size / heads])?;
-    Ok(graph.transpose(split, Some(&[0, 2, 1, 3]))?)
+    split_heads(call, x, heads, name)
 }
 
 /// Repeats each head so that keys have as many heads as queries.

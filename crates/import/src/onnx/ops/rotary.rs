@@ -4,7 +4,7 @@ use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Graph};
 use nxla_tensor::{DType, Shape};
 
-use super::neural::heads_of;
+use super::neural::{heads_of, split_heads};
 use super::{Operator, operator};
 use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::Call;
@@ -33,7 +33,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(x);
     let is_flat = shape.rank() == 3;
     let mut y = match shape[..] {
-        [batch, length, all] if call.int("num_heads", 0)? == 0 => {
+        [_, _, all] if call.int("num_heads", 0)? == 0 => {
             // The tables have half as many columns as a head, unless only a part of it is rotated.
             if rotated != 0 {
                 return invalid(
@@ -44,9 +44,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             if size == 0 || !all.is_multiple_of(size) {
                 return invalid(format!("num_heads: must be positive for {}", call.ty(x)));
             }
-            let graph = call.graph();
-            let split = graph.reshape(x, [batch, length, all / size, size])?;
-            graph.transpose(split, Some(&[0, 2, 1, 3]))?
+            split_heads(call, x, all / size, "num_heads")?
         }
         _ => heads_of(call, x, "num_heads")?,
     };
