@@ -278,8 +278,16 @@ def test_one_of_two_inputs_raises(missing: int) -> None:
 @pytest.mark.parametrize(
     ("columns", "options", "match"),
     [
-        ((4, 4), {"rotary_embedding_dim": 4}, "num_heads: must be positive if rotary_embedding_dim"),
-        ((4, 4), {"rotary_embedding_dim": -2}, "rotary_embedding_dim: must not be negative; got -2"),
+        (
+            (4, 4),
+            {"rotary_embedding_dim": 4},
+            "num_heads: must be positive if rotary_embedding_dim",
+        ),
+        (
+            (4, 4),
+            {"rotary_embedding_dim": -2},
+            "rotary_embedding_dim: must not be negative; got -2",
+        ),
         ((4, 1), {"num_heads": 2}, "cos_cache, sin_cache: must have 4 columns"),
         ((1, 4), {"num_heads": 2}, "cos_cache, sin_cache: must have 4 columns"),
     ],

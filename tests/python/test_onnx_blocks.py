@@ -63,8 +63,8 @@ def test_a_product_without_weights_is_zero() -> None:
     inputs = [x, empty, scales, None, None, bias]
     found = run("MatMulNBits", inputs, *attributes, domain=DOMAIN)
     assert found.tolist() == [bias.tolist()] * 2
+    inputs[2] = np.ones((3, 1), np.float32)
     with pytest.raises(nx.FormatError, match="B: must have elements for the scales f32"):
-        inputs[2] = np.ones((3, 1), np.float32)
         run("MatMulNBits", inputs, *attributes, domain=DOMAIN)
 
 

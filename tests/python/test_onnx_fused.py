@@ -109,6 +109,17 @@ def test_transposed_products(batch: int, rows: int) -> None:
     np.testing.assert_allclose(found.numpy(), left @ right, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_transposed_products_of_four_axes(rows: int) -> None:
+    # The batch axes are 1 and 2 before the transposition, and 0 and 1 after it.
+    a, b = normal(3, 2, 5, 4), normal(2, 5, 3 if rows else 4, 6)
+    left = a.transpose(1, 2, 0, 3)
+    left = left.swapaxes(-1, -2) if rows else left
+    options = [integer("transBatchA", 1), integer("transA", rows)]
+    found = run("FusedMatMul", [a, b], *options, domain=DOMAIN)
+    np.testing.assert_allclose(found.numpy(), left @ b, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("has_segments", [False, True])
 @pytest.mark.parametrize("has_positions", [False, True])
 def test_embeddings(has_segments: bool, has_positions: bool) -> None:

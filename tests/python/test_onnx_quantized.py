@@ -185,5 +185,7 @@ def test_parameters_of_rows_raise(operator: str, argument: str) -> None:
         "QGemm": [a[0], *rows, b, scale, zero],
     }
     options = [integer("num_heads", 1)] if operator == "QAttention" else []
-    with pytest.raises(nx.ArgumentError, match=f"{argument} of the first matrix: must be one number"):
+    with pytest.raises(
+        nx.ArgumentError, match=f"{argument} of the first matrix: must be one number"
+    ):
         run(operator, inputs[operator], *options, domain=DOMAIN)

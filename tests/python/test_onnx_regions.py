@@ -8,19 +8,19 @@ import pytest
 import nxla as nx
 from onnx_files import floating, integer, run, text
 
-#: An image with one channel, and regions of it.
-IMAGE = np.arange(20, dtype=np.float32).reshape(1, 1, 4, 5) ** 1.5
+#: Two images with two channels.
+IMAGES = np.random.default_rng(0).uniform(0, 9, (2, 2, 4, 5)).astype(np.float32)
 
 
-def bilinear(y: float, x: float) -> list[float]:
-    """Return the weighted elements around a sample of the image."""
-    height, width = IMAGE.shape[2:]
+def bilinear(image: np.ndarray, y: float, x: float) -> list[float]:
+    """Return the weighted elements around a sample of a channel."""
+    height, width = image.shape
     if not (-1 <= y <= height and -1 <= x <= width):
         return [0.0] * 4
     y, x = (min(max(at, 0), size - 1) for at, size in ((y, height), (x, width)))
     top, left = int(y), int(x)
     bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
-    image, down, over = IMAGE[0, 0], y - top, x - left
+    down, over = y - top, x - left
     return [
         (1 - down) * (1 - over) * image[top, left],
         (1 - down) * over * image[top, right],
@@ -33,25 +33,26 @@ def bilinear(y: float, x: float) -> list[float]:
 @pytest.mark.parametrize("transform", ["half_pixel", "output_half_pixel"])
 def test_regions_of_images(mode: str, transform: str) -> None:
     regions = np.array([[0, 0, 6, 5], [1.5, 2, 2, 2.5], [-4, 3, 12, 14]], np.float32)
-    images, scale, each = np.zeros(3, np.int64), 0.75, 2
+    images, scale, each = np.array([0, 1, 1]), 0.75, 2
     options = [text("mode", mode), text("coordinate_transformation_mode", transform)]
     options += [integer("output_height", 2), integer("output_width", 3)]
     options += [integer("sampling_ratio", each), floating("spatial_scale", scale)]
-    found = run("RoiAlign", [IMAGE, regions, images], *options).numpy()
-    assert found.shape == (3, 1, 2, 3)
+    found = run("RoiAlign", [IMAGES, regions, images], *options).numpy()
+    assert found.shape == (3, 2, 2, 3)
     offset = 0.5 if transform == "half_pixel" else 0.0
     for index, region in enumerate(regions.astype(np.float64) * scale - offset):
         sizes = region[2:] - region[:2]
         width, height = sizes if offset else np.maximum(sizes, 1)
-        for row, column in np.ndindex(2, 3):
+        for channel, row, column in np.ndindex(2, 2, 3):
             samples = []
             for i, j in np.ndindex(each, each):
                 y = region[1] + (row + (i + 0.5) / each) * height / 2
                 x = region[0] + (column + (j + 0.5) / each) * width / 3
-                samples.append(bilinear(y, x))
+                samples.append(bilinear(IMAGES[images[index], channel], y, x))
             parts = np.array(samples)
             expected = parts.sum(1).mean() if mode == "avg" else parts.max()
-            np.testing.assert_allclose(found[index, 0, row, column], expected, rtol=1e-4, atol=1e-5)
+            result = found[index, channel, row, column]
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 5), (1, 1, 1, 4, 5)])
@@ -79,4 +80,4 @@ def test_invalid_deformable_convolutions_raise(height: int, groups: int, match: 
 def test_adaptive_samples_of_regions_raise() -> None:
     regions, images = np.zeros((1, 4), np.float32), np.zeros(1, np.int64)
     with pytest.raises(nx.ArgumentError, match="sampling_ratio: must be positive"):
-        run("RoiAlign", [IMAGE, regions, images])
+        run("RoiAlign", [IMAGES, regions, images])
