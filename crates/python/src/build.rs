@@ -28,9 +28,7 @@ use crate::function::{Traced, outputs};
 use crate::node::PyNode;
 use crate::numbers::all_fit;
 use crate::ops::args::ShapeArg;
-use crate::ops::control::{
-    current_trace, drop_effects_on_error, ids, in_place_of, leaves_of, nodes_of, wrap_all,
-};
+use crate::ops::control::{current_trace, ids, in_place_of, leaves_of, nodes_of, wrap_all};
 use crate::program::PyExpression;
 use crate::signature::StaticValue;
 use crate::template::{LeafType, PyTemplate};
@@ -310,12 +308,12 @@ fn expr_block(
     let parameters = in_place_of(open.parameters().to_vec(), operands);
     let parameters: Vec<Py<PyAny>> = wrap_all(py, &trace, parameters).collect::<PyResult<_>>()?;
     let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    let results = drop_effects_on_error(&trace, || {
+    let results = trace.drop_hooks_on_error(|| {
         let answer = function.call1((parameters,))?;
         let answer: Vec<Bound<'_, PyAny>> = answer.try_iter()?.collect::<PyResult<_>>()?;
         let results = self::operands(py, &trace, &answer, "block")?;
         let close = |graph: &mut Graph| graph.close_block(open, name, attributes, ids(&results));
-        Ok(in_place_of(trace.build(close).or_raise()?, results))
+        Ok::<_, PyErr>(in_place_of(trace.build(close).or_raise()?, results))
     })?;
     wrap_all(py, &trace, results).collect()
 }

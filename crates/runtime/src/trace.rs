@@ -262,6 +262,21 @@ impl Trace {
         Ok(edit(self.lock().graph()?))
     }
 
+    /// Traces a region. If this fails, the hooks of the region leave the trace: the caller may catch
+    /// the error, and hooks of a region that does not exist would be part of the program.
+    ///
+    /// # Errors
+    /// Returns the error of `build`.
+    pub fn drop_hooks_on_error<T, E>(&self, build: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        // A finished trace has no hooks.
+        let start = self.edit(|graph| graph.mark()).ok();
+        build().inspect_err(|_| {
+            if let Some(start) = start {
+                let _ = self.edit(|graph| graph.drop_effects(start));
+            }
+        })
+    }
+
     /// Builds for an operator at a location in Rust code: the first error is kept for
     /// [`Trace::finish`], and after it everything is `None`.
     pub fn operate<T>(

@@ -111,26 +111,11 @@ pub(crate) fn attempt_call<T>(
     build: impl FnOnce(&TracedErrors) -> Result<T>,
 ) -> Result<Option<T>> {
     let errors = TracedErrors::default();
-    let built = trace.attempt(location, || match drop_hooks_on_error(trace, || build(&errors)) {
+    let built = trace.attempt(location, || match trace.drop_hooks_on_error(|| build(&errors)) {
         Err(error) if errors.has_error() => Ok(Err(error)),
         built => built.map(Ok),
     });
     built.transpose()
-}
-
-/// Traces a region. If this fails, the hooks of the region leave the trace: the caller may catch the
-/// error, and hooks of a region that does not exist would be part of the program.
-pub(crate) fn drop_hooks_on_error<T>(
-    trace: &Trace,
-    build: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    // A finished trace has no hooks.
-    let start = trace.edit(|graph| graph.mark()).ok();
-    build().inspect_err(|_| {
-        if let Some(start) = start {
-            let _ = trace.edit(|graph| graph.drop_effects(start));
-        }
-    })
 }
 
 /// A function that can be traced: of one to twelve containers of expressions.

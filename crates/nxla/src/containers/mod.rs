@@ -14,8 +14,8 @@ use nxla_runtime as runtime;
 use smallvec::SmallVec;
 
 pub use arguments::Arguments;
+pub(crate) use functions::attempt_call;
 pub use functions::{Function, Outputs};
-pub(crate) use functions::{attempt_call, drop_hooks_on_error};
 pub(crate) use static_values::AnyStatic;
 pub use static_values::StaticValue;
 

@@ -13,8 +13,8 @@ use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, RuleFor, 
 use super::methods;
 use crate::Trace;
 use crate::containers::{
-    Container, Expected, Leaves, Outputs, Structure, Tree, attempt_call, difference,
-    drop_hooks_on_error, leaves_of, locate_error, paths_of, trace_of,
+    Container, Expected, Leaves, Outputs, Structure, Tree, attempt_call, difference, leaves_of,
+    locate_error, paths_of, trace_of,
 };
 use crate::expr::Expr;
 use crate::{Error, Result};
@@ -183,7 +183,7 @@ impl<R: Outputs> When<R> {
         let trace = self.trace.clone();
         let start = trace.attempt(self.location, || trace.edit(|graph| graph.mark()));
         let entered = trace.enter_entries(active);
-        let result = drop_hooks_on_error(&trace, then);
+        let result = trace.drop_hooks_on_error(then);
         drop(entered);
         let result = result.map_err(|error| self.error = Some(error)).ok()?;
         let leaves = leaves_of(&result);
@@ -478,7 +478,7 @@ fn composite<I: Container, R: Outputs>(
     let Some(open) = made else { return body(inputs).into_container() };
     let parameters = open.parameters().to_vec();
     let inner = I::rebuild(&mut in_place_of(&trace, parameters, leaves));
-    let answer = drop_hooks_on_error(&trace, || body(inner).into_container())?;
+    let answer = trace.drop_hooks_on_error(|| body(inner).into_container())?;
     let results = leaves_of(&answer);
     let ids = trace.attempt(location, || {
         let ids = trace.ids(&results.items)?;

@@ -11,8 +11,8 @@ use crate::Operand;
 use crate::Trace;
 use crate::apply;
 use crate::containers::{
-    Container, Expected, Leaves, Outputs, Structure, attempt_call, drop_hooks_on_error, leaves_of,
-    locate_error, trace_of,
+    Container, Expected, Leaves, Outputs, Structure, attempt_call, leaves_of, locate_error,
+    trace_of,
 };
 use crate::expr::Expr;
 use crate::{Error, Result};
@@ -448,7 +448,7 @@ fn scan_no_steps<C: Container, X: Container, Y: Container>(
         zeros_of(location, &x.sum_over(0), |ty| ty.dtype = dtype)
     });
     let row = X::rebuild(&mut Leaves::new(rows, elements.structure.clone()));
-    let (carry, y) = drop_hooks_on_error(&trace, || body(initial, row))?;
+    let (carry, y) = trace.drop_hooks_on_error(|| body(initial, row))?;
     check_carry(location, &before, &carry);
     let mut y = leaves_of(&y);
     for leaf in &mut y.items {

@@ -255,20 +255,6 @@ pub(super) fn call_region<'py>(
     result
 }
 
-/// Traces regions. If this fails, the hooks of the regions leave the trace: the caller may catch the
-/// error, and hooks of a region that does not exist would be part of the program.
-pub(crate) fn drop_effects_on_error<T>(
-    trace: &Trace,
-    build: impl FnOnce() -> PyResult<T>,
-) -> PyResult<T> {
-    let start = trace.edit(|graph| graph.mark()).or_raise()?;
-    let outcome = build();
-    if outcome.is_err() {
-        trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
-    }
-    outcome
-}
-
 /// The structure that all branches return; the index of a branch is for errors.
 fn same_structures<'a>(
     py: Python<'_>,
@@ -300,7 +286,7 @@ fn trace_branch(
     body: &Bound<'_, PyAny>,
 ) -> PyResult<(OpenBranch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
-    let (values, tree) = drop_effects_on_error(trace, || {
+    let (values, tree) = trace.drop_hooks_on_error(|| {
         let entered = trace.enter_entries(active);
         let result = call_region(function, body, ())?;
         drop(entered);
@@ -509,12 +495,12 @@ fn checkpoint(
     let open = trace.edit(|graph| graph.open_block(&ids(&values))).or_raise()?;
     let parameters = in_place_of(open.parameters().to_vec(), values);
     let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters))?;
-    let (parts, results, tree) = drop_effects_on_error(&trace, || {
+    let (parts, results, tree) = trace.drop_hooks_on_error(|| {
         let answer = call_region("checkpoint", function, (arguments,))?;
         let (results, tree) = leaves_of(&trace, "checkpoint", &answer)?;
         source::mark(py, &trace)?;
         let close = |graph: &mut Graph| graph.close_checkpoint(open, keep, ids(&results));
-        Ok((trace.build(close).or_raise()?, results, tree))
+        Ok::<_, PyErr>((trace.build(close).or_raise()?, results, tree))
     })?;
     let results = in_place_of(parts, results);
     tree.rebuild(py, &mut wrap_all(py, &trace, results))

@@ -9,9 +9,7 @@ use nxla_runtime::{Error, Trace};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::control::{
-    call_region, current_trace, drop_effects_on_error, leaves_like, leaves_of, wrap_all,
-};
+use super::control::{call_region, current_trace, leaves_like, leaves_of, wrap_all};
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::names::argument_name;
@@ -45,7 +43,7 @@ fn while_loop(
     let roots = &roots[..];
     let (trace, tree, rows) = (&trace, &tree, None);
     let mut functions = Loop { trace, tree, condition, body, function, roots, rows, max_trips };
-    drop_effects_on_error(trace, || {
+    trace.drop_hooks_on_error(|| {
         let (state, _) = trace_loop(trace, replay, initial, &mut functions)?;
         functions.state(&state)
     })
@@ -75,7 +73,7 @@ fn scan_loop(
     let roots = &roots[..];
     let (trace, tree, rows, max_trips) = (&trace, &tree, Some((count, None)), None);
     let mut functions = Loop { trace, tree, condition, body, function, roots, rows, max_trips };
-    drop_effects_on_error(trace, || {
+    trace.drop_hooks_on_error(|| {
         let (state, rows) = trace_loop(trace, replay, initial, &mut functions)?;
         let state = functions.state(&state)?;
         let (_, rows_tree) = functions.rows.expect("the loop collects rows");

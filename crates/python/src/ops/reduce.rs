@@ -549,7 +549,7 @@ fn fold(
     let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0));
     let fold = fold.map_err(|error| error.in_function("reduce")).or_raise()?;
     let call = || call_fold(&trace, function, fold.element(), fold.accumulator());
-    let Some(result) = super::control::drop_effects_on_error(&trace, call)? else {
+    let Some(result) = trace.drop_hooks_on_error(call)? else {
         trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
         return Ok(None);
     };

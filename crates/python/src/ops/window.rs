@@ -462,7 +462,7 @@ fn window_reduce(
     let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0));
     let fold = fold.map_err(|error| error.in_function("window_reduce")).or_raise()?;
     let call = || super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator());
-    let result = super::control::drop_effects_on_error(&trace, call)?;
+    let result = trace.drop_hooks_on_error(call)?;
     let result = result.ok_or_else(|| {
         let why = "function: must not use vectorized values; use nx.vmap of slices instead";
         argument_error("window_reduce", why)
